@@ -1,0 +1,1 @@
+//! The allocator of this machine: starts workers here.

@@ -1,0 +1,1 @@
+//! The seam to allocators: ask for machines, follow them, give them back.

@@ -1,0 +1,1 @@
+//! Client of a running engine: connect, submit, wait, stream.

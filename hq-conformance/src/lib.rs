@@ -1,0 +1,1 @@
+//! Suites that any journal, transport or backend can be held against.

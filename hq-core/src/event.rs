@@ -1,0 +1,152 @@
+//! The feed of what happened, for people and programs that watch.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Instance, JobId, JobSpec, LossReason, Seq, TaskNumber, WallTime, WorkerConfig, WorkerId};
+
+/// Something that happened and is durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Journal sequence of the fact it tells of. Several events may share one; the order is that of the feed.
+    pub seq: Seq,
+    /// When.
+    pub at: WallTime,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What an event tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventKind {
+    /// The server began a new life.
+    ServerStarted {
+        /// Kept over restarts.
+        server_uid: String,
+    },
+    /// A worker came.
+    WorkerConnected {
+        /// Its id.
+        worker: WorkerId,
+        /// What it says of itself.
+        config: Arc<WorkerConfig>,
+    },
+    /// A worker is gone.
+    WorkerLost {
+        /// Its id.
+        worker: WorkerId,
+        /// Why.
+        reason: LossReason,
+    },
+    /// An open job was made.
+    JobOpened {
+        /// The job.
+        job: JobId,
+        /// What it is.
+        spec: JobSpec,
+    },
+    /// Tasks came.
+    JobSubmitted {
+        /// Their job.
+        job: JobId,
+        /// Name and `max_fails`, where the submit made the job.
+        spec: Option<JobSpec>,
+        /// How many.
+        tasks: u64,
+    },
+    /// An open job was closed.
+    JobClosed {
+        /// The job.
+        job: JobId,
+    },
+    /// A user cancelled tasks of a job.
+    JobCanceled {
+        /// The job.
+        job: JobId,
+        /// The user's reason.
+        reason: Option<String>,
+    },
+    /// All tasks of a closed job have ended.
+    JobCompleted {
+        /// The job.
+        job: JobId,
+    },
+    /// A task runs. Tasks that start and end between two reports of their worker have no such event.
+    TaskStarted {
+        /// Its job.
+        job: JobId,
+        /// Its number.
+        task: TaskNumber,
+        /// Which run.
+        instance: Instance,
+        /// The variant granted.
+        variant: u8,
+        /// Where; the main worker first.
+        workers: Vec<WorkerId>,
+    },
+    /// Tasks of one job on one worker ended well.
+    TasksFinished {
+        /// Their job.
+        job: JobId,
+        /// The worker (of a gang: the main one).
+        worker: WorkerId,
+        /// Which, and when.
+        tasks: Vec<FinishedTask>,
+    },
+    /// A task ended badly.
+    TaskFailed {
+        /// Its job.
+        job: JobId,
+        /// Its number.
+        task: TaskNumber,
+        /// Why.
+        error: String,
+    },
+    /// Tasks were cancelled.
+    TasksCanceled {
+        /// Their job.
+        job: JobId,
+        /// Which, as runs of numbers.
+        tasks: crate::IdList,
+    },
+    /// Tasks will not run because of others.
+    TasksAborted {
+        /// Their job.
+        job: JobId,
+        /// Which, as runs of numbers.
+        tasks: crate::IdList,
+    },
+}
+
+/// A task that ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedTask {
+    /// Its number.
+    pub task: TaskNumber,
+    /// Which run.
+    pub instance: Instance,
+    /// Its start.
+    pub started: WallTime,
+    /// Its end.
+    pub ended: WallTime,
+}
+
+impl EventKind {
+    /// The job it is about.
+    pub const fn job(&self) -> Option<JobId> {
+        match self {
+            Self::ServerStarted { .. } | Self::WorkerConnected { .. } | Self::WorkerLost { .. } => None,
+            Self::JobOpened { job, .. }
+            | Self::JobSubmitted { job, .. }
+            | Self::JobClosed { job }
+            | Self::JobCanceled { job, .. }
+            | Self::JobCompleted { job }
+            | Self::TaskStarted { job, .. }
+            | Self::TasksFinished { job, .. }
+            | Self::TaskFailed { job, .. }
+            | Self::TasksCanceled { job, .. }
+            | Self::TasksAborted { job, .. } => Some(*job),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Lists of task numbers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Task numbers as runs with a step, in the order given: index to number and back in O(log runs).
+///
+/// A million consecutive numbers take as much room as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Run>", into = "Vec<Run>")]
+pub struct IdList {
+    runs: Vec<Run>,
+    /// Number of ids before each run.
+    offsets: Vec<u64>,
+    len: u64,
+    /// Runs by their first number; spans of different runs do not interleave. Empty where they do.
+    by_number: Vec<u32>,
+}
+
+/// `count` numbers from `start` in steps of `step`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The first number.
+    pub start: u32,
+    /// How many; not 0.
+    pub count: u32,
+    /// Distance of neighbours; not 0.
+    pub step: u32,
+}
+
+impl Run {
+    fn last(self) -> u32 {
+        let last = u64::from(self.start) + (u64::from(self.count.max(1)) - 1) * u64::from(self.step);
+        u32::try_from(last).unwrap_or(u32::MAX)
+    }
+
+    fn position(self, number: u32) -> Option<u64> {
+        let distance = number.checked_sub(self.start)?;
+        let index = distance / self.step.max(1);
+        (distance.is_multiple_of(self.step.max(1)) && index < self.count).then_some(u64::from(index))
+    }
+
+    fn slice(self, from: u64, len: u64) -> Self {
+        Self { start: self.start + from as u32 * self.step, count: len as u32, step: self.step }
+    }
+}
+
+/// Why a text is not a list of task numbers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdListError {
+    /// Something other than the syntax allows, at this byte.
+    #[error("unexpected text at position {at}; expected a number, a range `1-10` or a stepped range `1-10:2`")]
+    Syntax {
+        /// Byte offset in the text.
+        at: usize,
+    },
+    /// `5-1`.
+    #[error("Invalid range: the end of {start}-{end} is before its start")]
+    Invalid {
+        /// Its first number.
+        start: u32,
+        /// Its last number.
+        end: u32,
+    },
+    /// `1-10:0` or a step longer than the range.
+    #[error("Invalid range: step {step} must be at least 1 and at most the length of the range")]
+    Step {
+        /// The step given.
+        step: u32,
+    },
+    /// The same number twice.
+    #[error("Ranges overlap")]
+    Overlap,
+}
+
+impl IdList {
+    /// `count` consecutive numbers from `start`.
+    pub fn range(start: u32, count: u32) -> Self {
+        Self::from(if count == 0 { vec![] } else { vec![Run { start, count, step: 1 }] })
+    }
+
+    /// These numbers in this order, neighbours joined to runs.
+    ///
+    /// # Errors
+    /// [`IdListError::Overlap`] where a number occurs twice.
+    pub fn from_numbers(numbers: impl IntoIterator<Item = u32>) -> Result<Self, IdListError> {
+        let mut runs: Vec<Run> = Vec::new();
+        for number in numbers {
+            match runs.last_mut() {
+                Some(run) if run.start.checked_add(run.count) == Some(number) => run.count += 1,
+                _ => runs.push(Run { start: number, count: 1, step: 1 }),
+            }
+        }
+        Self::checked(runs)
+    }
+
+    fn checked(runs: Vec<Run>) -> Result<Self, IdListError> {
+        let list = Self::from(runs);
+        if list.has_duplicates() { Err(IdListError::Overlap) } else { Ok(list) }
+    }
+
+    /// How many numbers.
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True without numbers.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The runs in the order given.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The number at `index`.
+    pub fn get(&self, index: u64) -> Option<u32> {
+        let i = self.run_at(index)?;
+        Some(self.runs[i].slice(index - self.offsets[i], 1).start)
+    }
+
+    /// Where `number` stands.
+    pub fn index_of(&self, number: u32) -> Option<u64> {
+        if self.by_number.is_empty() {
+            return self.runs.iter().zip(&self.offsets).find_map(|(run, offset)| Some(offset + run.position(number)?));
+        }
+        let after = self.by_number.partition_point(|i| self.runs[*i as usize].start <= number);
+        let i = self.by_number[after.checked_sub(1)?] as usize;
+        Some(self.offsets[i] + self.runs[i].position(number)?)
+    }
+
+    /// The largest number.
+    pub fn max(&self) -> Option<u32> {
+        self.runs.iter().map(|run| run.last()).max()
+    }
+
+    /// All numbers in the order given.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs.iter().flat_map(|run| (0..run.count).map(|i| run.start + i * run.step))
+    }
+
+    /// The numbers at `from..from + len` as runs.
+    pub fn slice(&self, from: u64, len: u64) -> Vec<Run> {
+        let mut result = Vec::new();
+        let (mut at, end) = (from, from.saturating_add(len).min(self.len));
+        let mut i = self.run_at(from).unwrap_or(self.runs.len());
+        while at < end {
+            let inside = at - self.offsets[i];
+            let part = (u64::from(self.runs[i].count) - inside).min(end - at);
+            result.push(self.runs[i].slice(inside, part));
+            at += part;
+            i += 1;
+        }
+        result
+    }
+
+    /// Whether the two lists share a number.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
+        few.runs.iter().any(|a| many.runs.iter().any(|b| runs_meet(*a, *b)))
+    }
+
+    /// Reads `n`, `n-m` and `n-m:step`, joined by commas; blanks around items and `_` in numbers are allowed.
+    ///
+    /// # Errors
+    /// Says what is wrong and where.
+    ///
+    /// # Examples
+    /// ```
+    /// use hq_core::IdList;
+    /// let ids = IdList::parse("1-10:3, 20").unwrap();
+    /// assert_eq!(ids.iter().collect::<Vec<_>>(), [1, 4, 7, 10, 20]);
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, IdListError> {
+        let mut runs = Vec::new();
+        let mut at = 0;
+        for item in text.split(',') {
+            runs.push(parse_item(item, at)?);
+            at += item.len() + 1;
+        }
+        Self::checked(runs)
+    }
+
+    fn run_at(&self, index: u64) -> Option<usize> {
+        (index < self.len).then(|| self.offsets.partition_point(|offset| *offset <= index) - 1)
+    }
+
+    fn has_duplicates(&self) -> bool {
+        self.by_number.is_empty()
+            && self.runs.iter().enumerate().any(|(i, a)| self.runs[..i].iter().any(|b| runs_meet(*a, *b)))
+    }
+}
+
+/// Whether two runs share a number; the shorter one is walked where both have steps.
+fn runs_meet(a: Run, b: Run) -> bool {
+    if a.start > b.last() || b.start > a.last() {
+        return false;
+    }
+    if a.step == 1 && b.step == 1 {
+        return true;
+    }
+    let (short, long) = if a.count <= b.count { (a, b) } else { (b, a) };
+    (0..short.count).any(|i| long.position(short.start + i * short.step).is_some())
+}
+
+fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {
+    let number = |part: &str, offset: usize| -> Result<u32, IdListError> {
+        let digits = part.trim();
+        let error = IdListError::Syntax { at: at + offset + (part.len() - part.trim_start().len()) };
+        let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_');
+        if !plain || !digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
+            return Err(error);
+        }
+        digits.replace('_', "").parse().map_err(|_| error)
+    };
+    let Some((first, rest)) = item.split_once('-') else {
+        return Ok(Run { start: number(item, 0)?, count: 1, step: 1 });
+    };
+    let start = number(first, 0)?;
+    let (last, step) = match rest.split_once(':') {
+        Some((last, step)) => (last, Some(number(step, first.len() + last.len() + 2)?)),
+        None => (rest, None),
+    };
+    let end = number(last, first.len() + 1)?;
+    if end < start {
+        return Err(IdListError::Invalid { start, end });
+    }
+    let step_size = step.unwrap_or(1);
+    if step_size == 0 || (step.is_some() && step_size > end - start) {
+        return Err(IdListError::Step { step: step_size });
+    }
+    let count = (end - start) / step_size;
+    let count = count.checked_add(1).ok_or(IdListError::Syntax { at })?;
+    Ok(Run { start, count, step: step_size })
+}
+
+impl From<Vec<Run>> for IdList {
+    /// Runs that count nothing, have no step, or leave the range of numbers are cut to what is sound.
+    fn from(runs: Vec<Run>) -> Self {
+        let runs: Vec<Run> = runs.into_iter().filter(|run| run.count > 0).map(sound).collect();
+        let mut offsets = Vec::with_capacity(runs.len());
+        let mut len = 0;
+        for run in &runs {
+            offsets.push(len);
+            len += u64::from(run.count);
+        }
+        let mut by_number: Vec<u32> = (0..runs.len() as u32).collect();
+        by_number.sort_by_key(|i| runs[*i as usize].start);
+        let apart = by_number.windows(2).all(|w| runs[w[0] as usize].last() < runs[w[1] as usize].start);
+        if !apart {
+            by_number.clear();
+        }
+        Self { runs, offsets, len, by_number }
+    }
+}
+
+fn sound(run: Run) -> Run {
+    let step = run.step.max(1);
+    let room = (u32::MAX - run.start) / step;
+    Run { start: run.start, count: run.count.min(room.saturating_add(1)), step }
+}
+
+impl From<IdList> for Vec<Run> {
+    fn from(list: IdList) -> Self {
+        list.runs
+    }
+}
+
+/// As given: `1-6,10-20`, `0-10:3`, `5`.
+impl fmt::Display for IdList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, run) in self.runs.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            match (run.count, run.step) {
+                (1, _) => write!(f, "{}", run.start)?,
+                (_, 1) => write!(f, "{}-{}", run.start, run.last())?,
+                (_, step) => write!(f, "{}-{}:{step}", run.start, run.last())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_is_specified() {
+        for (text, numbers, shown) in [
+            ("3-5", vec![3, 4, 5], "3-5"),
+            ("5", vec![5], "5"),
+            ("1-10:3", vec![1, 4, 7, 10], "1-10:3"),
+            ("2-4, 6", vec![2, 3, 4, 6], "2-4,6"),
+            ("2-3, 5, 6, 7, 1000", vec![2, 3, 5, 6, 7, 1000], "2-3,5,6,7,1000"),
+            ("3-4,2", vec![3, 4, 2], "3-4,2"),
+            ("1_0-1_2", vec![10, 11, 12], "10-12"),
+        ] {
+            let list = IdList::parse(text).unwrap();
+            assert_eq!(list.iter().collect::<Vec<_>>(), numbers);
+            assert_eq!(list.to_string(), shown);
+        }
+        assert_eq!(IdList::parse("0-4294967294").unwrap().len(), 4_294_967_295);
+        for text in
+            ["", "5-1", "1-10:0", "-1", "1,,2", "1-3:7", "1-3,2", "a", "1-", "4294967296", "1-5,3", "0-4294967295"]
+        {
+            assert!(IdList::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(IdList::parse("1,x"), Err(IdListError::Syntax { at: 2 }));
+    }
+
+    proptest! {
+        #[test]
+        fn index_and_number_are_inverse(items in prop::collection::vec((0u32..200, 1u32..8, 1u32..5), 1..6)) {
+            let runs: Vec<Run> = items.into_iter().map(|(start, count, step)| Run { start, count, step }).collect();
+            let Ok(list) = IdList::checked(runs) else { return Ok(()) };
+            let numbers: Vec<u32> = list.iter().collect();
+            prop_assert_eq!(numbers.len() as u64, list.len());
+            for (i, number) in numbers.iter().enumerate() {
+                prop_assert_eq!(list.get(i as u64), Some(*number));
+                prop_assert_eq!(list.index_of(*number), Some(i as u64));
+                let rest: Vec<u32> = IdList::from(list.slice(i as u64, 3)).iter().collect();
+                prop_assert_eq!(&rest[..], &numbers[i..numbers.len().min(i + 3)]);
+            }
+            let joined = IdList::from_numbers(numbers.iter().copied()).unwrap();
+            prop_assert_eq!(joined.iter().collect::<Vec<_>>(), numbers);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Plain data of the task engine: ids, time, amounts, the resource model, jobs and tasks, messages and facts.
+//!
+//! Pure: nothing here reads a clock, a file or the environment, starts a thread, or depends on the order of a hash map.
+//! Everything that crosses a link or reaches the journal is defined here; what it means is decided in `hq-scheduler`.
+
+mod amount;
+mod blob;
+mod client;
+mod event;
+mod fact;
+pub mod idlist;
+mod ids;
+mod job;
+mod message;
+pub mod placeholder;
+mod program;
+mod ranges;
+pub mod resource;
+mod rng;
+mod submit;
+mod time;
+mod worker;
+
+pub use amount::{Amount, ParseAmountError};
+pub use blob::Blob;
+pub use client::{
+    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
+    ServerInfo, StopOutcome, SubmitInfo, TaskInfo, WallTime, WorkerInfo, WorkerRuntime,
+};
+pub use event::{Event, EventKind, FinishedTask};
+pub use fact::{End, Ends, Fact, QueueSpec, Record};
+pub use idlist::{IdList, IdListError};
+pub use ids::{
+    ClassId, Epoch, GrantId, Instance, JobId, LinkId, Ordinal, QueueId, RequestId, ResourceId, RunId, Seq, SubmitId,
+    TaskNumber, WorkerId,
+};
+pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
+pub use message::{
+    FromWorker, LaneReport, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
+};
+pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
+pub use ranges::{OrdinalRange, RangeSet};
+pub use resource::{
+    Allocation, CouplingItem, DefinitionError, GrantedResource, NameError, Piece, Policy, Quantity, Request,
+    RequestError, ResourceDef, ResourceEntry, ResourceKind, ResourceName, ResourceParseError, Variants,
+    WorkerResources,
+};
+pub use rng::Rng;
+pub use submit::{DepKind, Deps, JobTarget, Parts, Profile, Submit, TaskIds};
+pub use time::{ParseSpanError, Span, Tick};
+pub use worker::{BatchJob, LossReason, OnServerLost, PROGRAM_KIND, WorkerConfig};

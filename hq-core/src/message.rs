@@ -1,0 +1,217 @@
+//! What a server and its workers say to each other, as plain data.
+//!
+//! These enums grow by appended variants only; a changed struct is a new variant.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Allocation, Blob, Epoch, GrantId, Instance, JobId, LossReason, Ordinal, OrdinalRange, Parts, Request, Span,
+    SubmitId, WorkerConfig, WorkerId, idlist,
+};
+
+/// From the server to a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// It is one of us now.
+    Welcome(Welcome),
+    /// It is not, and why; the link ends.
+    Refused {
+        /// One line for people.
+        reason: String,
+    },
+    /// A body that work refers to; comes before the first such work.
+    Submit(SubmitBody),
+    /// That body is not needed any more.
+    DropSubmit(SubmitId),
+    /// A lane: a grant for one task after another.
+    Open(Box<Open>),
+    /// More tasks for a lane, behind those it has.
+    Extend {
+        /// The lane.
+        grant: GrantId,
+        /// The tasks.
+        work: Vec<Work>,
+    },
+    /// Give back what has not started.
+    Recall {
+        /// The lane.
+        grant: GrantId,
+        /// Number of this recall, from 1 within the lane; the answer carries it.
+        n: u32,
+        /// Which tasks.
+        tasks: Vec<OrdinalRange>,
+    },
+    /// The lane ends with the task that runs, if one does; nothing waits in it.
+    Close {
+        /// The lane.
+        grant: GrantId,
+    },
+    /// Stop this task if it runs; it ends with [`Outcome::Killed`].
+    Kill {
+        /// The lane.
+        grant: GrantId,
+        /// The task.
+        task: Ordinal,
+    },
+    /// Go on after a task that did not succeed.
+    GoOn {
+        /// The lane.
+        grant: GrantId,
+    },
+    /// Reports up to this number are safe and may be forgotten.
+    Ack {
+        /// The report.
+        seq: u64,
+    },
+    /// A sign of life.
+    Heartbeat,
+    /// End: kill what runs, exit as after a wish.
+    Stop {
+        /// Why.
+        reason: LossReason,
+    },
+}
+
+/// The first word to an accepted worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Its id.
+    pub worker: WorkerId,
+    /// The boot it belongs to.
+    pub epoch: Epoch,
+    /// Proves later that it is the same worker.
+    pub token: u64,
+    /// For `%{SERVER_UID}`.
+    pub server_uid: String,
+    /// The server's idle timeout where the worker has none of its own.
+    pub idle_timeout: Option<Span>,
+}
+
+/// What all tasks of a submit share, sent once to each worker that runs one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmitBody {
+    /// Its name.
+    pub submit: SubmitId,
+    /// The job of its tasks.
+    pub job: JobId,
+    /// Which runner.
+    pub kind: String,
+    /// The shared part of the body.
+    pub shared: Blob,
+}
+
+/// A lane and its first tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// Its name.
+    pub grant: GrantId,
+    /// The request that is granted.
+    pub request: Arc<Request>,
+    /// Which of the class's variants it is.
+    pub variant: u8,
+    /// How many variants the class has.
+    pub variants: u8,
+    /// The indices its tasks use.
+    pub allocation: Allocation,
+    /// For a gang: host names of its workers, the main one (this one) first.
+    pub hosts: Vec<String>,
+    /// The tasks, to be run in this order, one at a time.
+    pub work: Vec<Work>,
+    /// No task may start later than that after receipt, less a margin.
+    pub not_after: Option<Span>,
+}
+
+/// Tasks of one submit with the same limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Whose body they have.
+    pub submit: SubmitId,
+    /// Killed after running that long.
+    pub time_limit: Option<Span>,
+    /// The tasks, in order.
+    pub runs: Vec<WorkRun>,
+    /// Their own parts of the body, in the same order. Empty: none has one.
+    pub parts: Parts,
+    /// Instances of those tasks that are not run for the first time.
+    pub instances: Vec<(Ordinal, Instance)>,
+}
+
+/// Consecutive ordinals and their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkRun {
+    /// The first ordinal.
+    pub first: Ordinal,
+    /// The numbers.
+    pub numbers: idlist::Run,
+}
+
+/// From a worker to the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The first word.
+    Hello(Box<WorkerConfig>),
+    /// What happened in its lanes; kept by the worker until acknowledged.
+    Report(Report),
+    /// The answer to a recall.
+    Recalled {
+        /// The lane.
+        grant: GrantId,
+        /// The recall.
+        n: u32,
+        /// What was really given back; the rest has started.
+        tasks: Vec<OrdinalRange>,
+    },
+    /// A sign of life.
+    Heartbeat,
+    /// It ends now, and why; running tasks are killed.
+    Leaving {
+        /// Why.
+        reason: LossReason,
+    },
+}
+
+/// What happened in the lanes of a worker since the report before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Number of this report, from 1 without a gap.
+    pub seq: u64,
+    /// Per lane with news.
+    pub lanes: Vec<LaneReport>,
+}
+
+/// What happened in one lane, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneReport {
+    /// The lane.
+    pub grant: GrantId,
+    /// Tasks that ended, in order.
+    pub ended: Vec<RunEnd>,
+    /// The task that runs now, and for how long, if that has not been said before.
+    pub started: Option<(Ordinal, Span)>,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// The task.
+    pub task: Ordinal,
+    /// How long ago it ended, when the report was made.
+    pub age: Span,
+    /// How long it ran.
+    pub took: Span,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Well.
+    Finished,
+    /// Badly; the text is for people.
+    Failed(String),
+    /// By the server's word.
+    Killed,
+}

@@ -1,0 +1,220 @@
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::ResourceName;
+use crate::Amount;
+
+/// What a worker has of one resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ResourceKind {
+    /// Indices with labels, all alike.
+    List(Vec<String>),
+    /// Indices labelled by consecutive numbers, `start..=end`.
+    Range {
+        /// The first label.
+        start: u32,
+        /// The last label.
+        end: u32,
+    },
+    /// Groups of labels, e.g. the cores of each NUMA node.
+    Groups(Vec<Vec<String>>),
+    /// An amount without identity.
+    Sum(Amount),
+}
+
+impl ResourceKind {
+    /// Sizes of the groups; a list or range is one group; none for a sum.
+    pub fn group_sizes(&self) -> Vec<u32> {
+        match self {
+            Self::List(labels) => vec![labels.len() as u32],
+            Self::Range { start, end } => vec![end.saturating_sub(*start).saturating_add(1)],
+            Self::Groups(groups) => groups.iter().map(|group| group.len() as u32).collect(),
+            Self::Sum(_) => vec![],
+        }
+    }
+
+    /// The whole amount.
+    pub fn total(&self) -> Amount {
+        match self {
+            Self::Sum(amount) => *amount,
+            _ => Amount::from_parts(self.group_sizes().iter().map(|n| u64::from(*n)).sum::<u64>() * Amount::PARTS),
+        }
+    }
+
+    /// The label of the index that is `index`-th in order of definition, through all groups.
+    pub fn label(&self, index: u32) -> Option<String> {
+        match self {
+            Self::List(labels) => labels.get(index as usize).cloned(),
+            Self::Range { start, end } => {
+                let label = start.checked_add(index)?;
+                (label <= *end).then(|| label.to_string())
+            }
+            Self::Groups(groups) => groups.iter().flatten().nth(index as usize).cloned(),
+            Self::Sum(_) => None,
+        }
+    }
+}
+
+/// One named resource of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceDef {
+    /// Its name.
+    pub name: ResourceName,
+    /// How much there is.
+    pub kind: ResourceKind,
+}
+
+/// Two groups that lie close to each other: a request for both resources prefers both groups.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CouplingItem {
+    /// Position of the first resource in the name-sorted list.
+    pub resource1_idx: u16,
+    /// Group of the first resource.
+    pub group1_idx: u16,
+    /// Position of the second resource; larger than the first.
+    pub resource2_idx: u16,
+    /// Group of the second resource.
+    pub group2_idx: u16,
+    /// How much the closeness is worth; 256 where not given.
+    pub weight: u16,
+}
+
+/// All that a worker offers, sorted by name, checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RawResources")]
+pub struct WorkerResources {
+    resources: Vec<ResourceDef>,
+    coupling: Vec<CouplingItem>,
+}
+
+#[derive(Deserialize)]
+struct RawResources {
+    resources: Vec<ResourceDef>,
+    coupling: Vec<CouplingItem>,
+}
+
+impl TryFrom<RawResources> for WorkerResources {
+    type Error = DefinitionError;
+
+    fn try_from(raw: RawResources) -> Result<Self, DefinitionError> {
+        Self::new(raw.resources, raw.coupling)
+    }
+}
+
+/// Why a worker's resources are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// The same name twice.
+    #[error("Resource {0} defined twice")]
+    Twice(ResourceName),
+    /// Nothing in it.
+    #[error("Resource {0} is empty")]
+    Empty(ResourceName),
+    /// An index that occurs twice.
+    #[error("Non unique indices in resource {0}: {1}")]
+    NotUnique(ResourceName, String),
+    /// No `cpus`.
+    #[error("a worker needs the resource cpus")]
+    NoCpus,
+    /// `cpus` as a sum.
+    #[error("Resource kind `sum` cannot be used with CPUs. CPUs must have identity")]
+    SumOfCpus,
+    /// More indices than the engine counts.
+    #[error("Resource {0} is too large: at most 1048576 indices in at most 4096 groups are possible")]
+    TooLarge(ResourceName),
+    /// More resources than the engine counts.
+    #[error("a worker can have at most 256 resources")]
+    TooMany,
+    /// A coupling that names what is not there.
+    #[error("the coupling names a resource or group that does not exist")]
+    Coupling,
+}
+
+const MAX_INDICES: u64 = 1 << 20;
+const MAX_GROUPS: usize = 4096;
+const MAX_RESOURCES: usize = 256;
+
+impl WorkerResources {
+    /// Sorts the resources by name and checks them.
+    ///
+    /// # Errors
+    /// For double or empty resources, double indices, missing or countable `cpus`, absurd sizes, and couplings
+    /// of what does not exist.
+    pub fn new(mut resources: Vec<ResourceDef>, mut coupling: Vec<CouplingItem>) -> Result<Self, DefinitionError> {
+        if resources.len() > MAX_RESOURCES {
+            return Err(DefinitionError::TooMany);
+        }
+        resources.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(pair) = resources.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(DefinitionError::Twice(pair[0].name.clone()));
+        }
+        for def in &resources {
+            check(def)?;
+        }
+        match resources.iter().find(|def| def.name.as_str() == ResourceName::CPUS) {
+            None => return Err(DefinitionError::NoCpus),
+            Some(def) if matches!(def.kind, ResourceKind::Sum(_)) => return Err(DefinitionError::SumOfCpus),
+            Some(_) => {}
+        }
+        for item in &coupling {
+            let groups = |index: u16| resources.get(usize::from(index)).map_or(0, |def| def.kind.group_sizes().len());
+            let sound = item.resource1_idx < item.resource2_idx
+                && usize::from(item.group1_idx) < groups(item.resource1_idx)
+                && usize::from(item.group2_idx) < groups(item.resource2_idx);
+            if !sound {
+                return Err(DefinitionError::Coupling);
+            }
+        }
+        coupling.sort();
+        Ok(Self { resources, coupling })
+    }
+
+    /// `n` cpus and nothing else.
+    ///
+    /// # Errors
+    /// For 0 and for absurd numbers.
+    pub fn cpus(n: u32) -> Result<Self, DefinitionError> {
+        let Some(end) = n.checked_sub(1) else { return Err(DefinitionError::Empty(ResourceName::cpus())) };
+        Self::new(vec![ResourceDef { name: ResourceName::cpus(), kind: ResourceKind::Range { start: 0, end } }], vec![])
+    }
+
+    /// The resources, sorted by name.
+    pub fn resources(&self) -> &[ResourceDef] {
+        &self.resources
+    }
+
+    /// The couplings, sorted.
+    pub fn coupling(&self) -> &[CouplingItem] {
+        &self.coupling
+    }
+
+    /// The resource of that name.
+    pub fn get(&self, name: &str) -> Option<&ResourceDef> {
+        let at = self.resources.binary_search_by(|def| def.name.as_str().cmp(name)).ok()?;
+        self.resources.get(at)
+    }
+}
+
+fn check(def: &ResourceDef) -> Result<(), DefinitionError> {
+    let name = || def.name.clone();
+    let sizes = def.kind.group_sizes();
+    let count: u64 = sizes.iter().map(|n| u64::from(*n)).sum();
+    let backwards = matches!(def.kind, ResourceKind::Range { start, end } if end < start);
+    if def.kind.total().is_zero() || sizes.contains(&0) || backwards {
+        return Err(DefinitionError::Empty(name()));
+    }
+    if count > MAX_INDICES || sizes.len() > MAX_GROUPS {
+        return Err(DefinitionError::TooLarge(name()));
+    }
+    let mut seen = BTreeSet::new();
+    let labels: Vec<&String> = match &def.kind {
+        ResourceKind::List(labels) => labels.iter().collect(),
+        ResourceKind::Groups(groups) => groups.iter().flatten().collect(),
+        ResourceKind::Range { .. } | ResourceKind::Sum(_) => vec![],
+    };
+    match labels.into_iter().find(|label| !seen.insert(label.as_str())) {
+        Some(label) => Err(DefinitionError::NotUnique(name(), label.clone())),
+        None => Ok(()),
+    }
+}

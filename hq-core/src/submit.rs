@@ -1,0 +1,252 @@
+//! What a user hands over: tasks, what they need, and what they wait for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Blob, CrashLimit, IdList, JobId, JobSpec, Span, TaskNumber, Variants};
+
+/// Tasks to be run, as one unit: an array is a few numbers, a graph is columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submit {
+    /// The job they become part of.
+    pub job: JobTarget,
+    /// Their numbers.
+    pub ids: TaskIds,
+    /// Which [`TaskRunner`] runs them, e.g. `program`. Part of the class: tasks go only where the kind is known.
+    ///
+    /// [`TaskRunner`]: https://docs.rs/hq-worker
+    pub kind: String,
+    /// The part of the body that all tasks share; opaque to the core.
+    pub shared: Blob,
+    /// The part of the body that each task has for itself; opaque to the core.
+    pub parts: Parts,
+    /// What the tasks need; at least one.
+    pub profiles: Vec<Profile>,
+    /// Index into `profiles` per task; empty: all tasks have the first.
+    pub profile_of: Vec<u16>,
+    /// What waits for what.
+    pub deps: Deps,
+}
+
+/// The job of a submit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobTarget {
+    /// A new, closed job.
+    New(JobSpec),
+    /// An open one.
+    Attach(JobId),
+}
+
+/// Numbers of the tasks of a submit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskIds {
+    /// These; none of them may be in the job already.
+    Given(IdList),
+    /// That many, from the largest number of the job + 1; from 0 in an empty job.
+    Next(u32),
+}
+
+impl TaskIds {
+    /// How many tasks.
+    pub const fn count(&self) -> u64 {
+        match self {
+            Self::Given(ids) => ids.len(),
+            Self::Next(n) => *n as u64,
+        }
+    }
+}
+
+/// What a task needs besides its body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Profile {
+    /// Alternative requests.
+    pub variants: Variants,
+    /// Larger first.
+    pub priority: i32,
+    /// It is killed after running that long.
+    pub time_limit: Option<Span>,
+    /// How often it may lose its worker.
+    pub crash_limit: CrashLimit,
+    /// Whether it has a temporary directory that callers expect to be gone after its end.
+    pub task_dir: bool,
+}
+
+impl Profile {
+    /// Priority 0, no limits but the usual crash limit.
+    pub fn new(variants: impl Into<Variants>) -> Self {
+        Self {
+            variants: variants.into(),
+            priority: 0,
+            time_limit: None,
+            crash_limit: CrashLimit::default(),
+            task_dir: false,
+        }
+    }
+}
+
+/// A byte string per task, end to end. Empty: no task has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    /// End of each part.
+    ends: Vec<u32>,
+    bytes: Blob,
+}
+
+impl Parts {
+    /// The parts in task order.
+    ///
+    /// Returns `None` where they are more than 4 GiB together.
+    pub fn new<I>(parts: I) -> Option<Self>
+    where
+        I: IntoIterator<Item: AsRef<[u8]>>,
+    {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        for part in parts {
+            bytes.extend_from_slice(part.as_ref());
+            ends.push(u32::try_from(bytes.len()).ok()?);
+        }
+        Some(Self { ends, bytes: bytes.into() })
+    }
+
+    /// Number of parts.
+    pub fn len(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// True where no task has a part of its own.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The part of task `index`; empty where there is none.
+    pub fn get(&self, index: u64) -> &[u8] {
+        let i = index as usize;
+        let Some(end) = self.ends.get(i) else { return &[] };
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        self.bytes.get(start as usize..*end as usize).unwrap_or(&[])
+    }
+
+    /// The parts of tasks `from..from + len`. Empty where there are none at all.
+    #[must_use]
+    pub fn slice(&self, from: u64, len: u64) -> Self {
+        if self.is_empty() {
+            return Self::default();
+        }
+        Self::new((from..from + len).map(|i| self.get(i))).unwrap_or_default()
+    }
+
+    /// Whether the ends grow and lie inside the bytes.
+    pub fn is_sound(&self) -> bool {
+        self.ends.windows(2).all(|w| w[0] <= w[1])
+            && self.ends.last().map_or(0, |end| *end as usize) == self.bytes.len()
+    }
+}
+
+/// When a dependency counts as met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DepKind {
+    /// When the other task finished; its failure, cancel or abort aborts this one.
+    #[default]
+    Success,
+    /// When the other task ended, however.
+    AnyEnd,
+    /// When the other task failed; any other end aborts this one.
+    Failure,
+}
+
+/// What waits for what, in compressed rows. Empty: nothing waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deps {
+    /// End of each task's row.
+    ends: Vec<u32>,
+    /// Numbers of the tasks waited for, in this submit (at an earlier index) or earlier in the job.
+    on: Vec<TaskNumber>,
+    /// Kind per edge; empty: all [`DepKind::Success`].
+    kinds: Vec<DepKind>,
+}
+
+impl Deps {
+    /// The edges of each task, in task order.
+    ///
+    /// Returns `None` past 2^32 edges.
+    pub fn new<I, E>(rows: I) -> Option<Self>
+    where
+        I: IntoIterator<Item = E>,
+        E: IntoIterator<Item = (TaskNumber, DepKind)>,
+    {
+        let mut deps = Self::default();
+        for row in rows {
+            for (on, kind) in row {
+                deps.on.push(on);
+                deps.kinds.push(kind);
+            }
+            deps.ends.push(u32::try_from(deps.on.len()).ok()?);
+        }
+        if deps.kinds.iter().all(|kind| *kind == DepKind::Success) {
+            deps.kinds = vec![];
+        }
+        if deps.on.is_empty() {
+            deps.ends = vec![];
+        }
+        Some(deps)
+    }
+
+    /// Number of tasks with a row; 0 where nothing waits.
+    pub fn rows(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> u64 {
+        self.on.len() as u64
+    }
+
+    /// True where nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.on.is_empty()
+    }
+
+    /// What task `index` waits for.
+    pub fn of(&self, index: u64) -> impl ExactSizeIterator<Item = (TaskNumber, DepKind)> + '_ {
+        let i = index as usize;
+        let end = self.ends.get(i).map_or(0, |end| *end as usize);
+        let start = if i == 0 || end == 0 { 0 } else { self.ends[i - 1] as usize };
+        (start.min(end)..end).map(|e| (self.on[e], self.kinds.get(e).copied().unwrap_or_default()))
+    }
+
+    /// Whether the columns fit together.
+    pub fn is_sound(&self) -> bool {
+        self.ends.windows(2).all(|w| w[0] <= w[1])
+            && self.ends.last().map_or(0, |end| *end as usize) == self.on.len()
+            && (self.kinds.is_empty() || self.kinds.len() == self.on.len())
+    }
+}
+
+impl Submit {
+    /// `ids` tasks of one profile without parts of their own.
+    pub fn array(job: JobTarget, ids: TaskIds, kind: impl Into<String>, shared: Blob, profile: Profile) -> Self {
+        Self {
+            job,
+            ids,
+            kind: kind.into(),
+            shared,
+            parts: Parts::default(),
+            profiles: vec![profile],
+            profile_of: vec![],
+            deps: Deps::default(),
+        }
+    }
+
+    /// Index of the profile of task `index`.
+    pub fn profile_index(&self, index: u64) -> u16 {
+        self.profile_of.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// The profile of task `index`; the first one for an index out of range.
+    ///
+    /// # Panics
+    /// On a submit without profiles, which no checked submit is.
+    pub fn profile(&self, index: u64) -> &Profile {
+        &self.profiles[usize::from(self.profile_index(index))]
+    }
+}

@@ -1,0 +1,1 @@
+//! The journal of facts: append-only, checksummed, restored after a crash.

@@ -1,0 +1,109 @@
+use hq_core::{Call, FromWorker, LinkId, Record, Reply, Seq, ServerInfo, Span, ToWorker, WallTime};
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Answered to [`ClientRequest::ServerInfo`](hq_core::ClientRequest::ServerInfo); its uid is used for a new
+    /// journal, an old one keeps its own. `started` is the wall clock at the boot.
+    pub info: ServerInfo,
+    /// Whether what is appended becomes durable only by [`ServerInput::Durable`]; else at once.
+    pub journal: bool,
+    /// For workers that have none of their own.
+    pub idle_timeout: Option<Span>,
+    /// Bytes of past events that are kept for subscribers.
+    pub feed_bytes: usize,
+    /// Seed of session tokens; from the system's generator in production.
+    pub token_seed: u64,
+}
+
+/// Which side of the engine a link belongs to; authenticated by the transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PeerRole {
+    /// A worker: may only do what workers do.
+    Worker,
+    /// A client of the owner: may do everything.
+    Client,
+}
+
+/// News for a server.
+#[derive(Clone, Debug)]
+pub enum ServerInput {
+    /// A peer is there.
+    LinkUp {
+        /// Name of the link, never used again.
+        link: LinkId,
+        /// Its role.
+        role: PeerRole,
+    },
+    /// A worker says this, in order.
+    FromWorker {
+        /// Its link.
+        link: LinkId,
+        /// What it says.
+        messages: Vec<FromWorker>,
+    },
+    /// A client asks this, in order.
+    FromClient {
+        /// Its link.
+        link: LinkId,
+        /// What it asks.
+        calls: Vec<Call>,
+    },
+    /// A link is gone, cleanly or not.
+    LinkDown {
+        /// Which.
+        link: LinkId,
+    },
+    /// Everything up to this number is safe.
+    Durable {
+        /// The last safe one.
+        seq: Seq,
+    },
+    /// Nothing more can be made safe: the server goes read-only.
+    JournalFailed {
+        /// Why, in one line.
+        reason: String,
+    },
+    /// The process was told to end: as after [`ClientRequest::StopServer`](hq_core::ClientRequest::StopServer).
+    Interrupted,
+}
+
+/// What a server's shell has to do, in order.
+#[derive(Clone, Debug)]
+pub enum ServerOutput {
+    /// Append to the journal. The order of these is the order of the file.
+    Append {
+        /// Number of the first record.
+        first_seq: Seq,
+        /// One whole step: in the journal together or not at all.
+        records: Vec<Record>,
+    },
+    /// Tell a worker.
+    ToWorker {
+        /// Its link.
+        link: LinkId,
+        /// What.
+        messages: Vec<ToWorker>,
+    },
+    /// Answer a client.
+    ToClient {
+        /// Its link.
+        link: LinkId,
+        /// What.
+        replies: Vec<Reply>,
+    },
+    /// End a link after what was sent before.
+    CloseLink {
+        /// Which.
+        link: LinkId,
+    },
+    /// The server is done: send what was sent before, end all links, leave. The last output.
+    Stop,
+}
+
+/// The wall clock's reading at a boot, to place [`hq_core::Tick`]s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallAnchor {
+    pub(crate) at: hq_core::Tick,
+    pub(crate) wall: WallTime,
+}

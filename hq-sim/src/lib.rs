@@ -1,0 +1,1 @@
+//! Discrete-event simulator of whole clusters of the real node machines.

@@ -1,0 +1,1 @@
+//! Carries processes, files and links for the worker machine.
