@@ -1,1 +1,30 @@
-//! The program hq.
+//! The program `hq`: a thin shell over the client, the engine and the worker.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | `app` | parse, set up, run, report errors, exit code |
+//! | `args` | global options and the parser put together |
+//! | `commands` | one file per command: its options and what it does |
+//! | `view` | what data of the engine looks like, as text and as JSON; pure |
+//! | `output` | tables, colours, times, standard output; knows nothing of jobs |
+//! | `parse` | small languages of option values that `hq-core` does not have |
+//! | `server` | the connection to the server |
+//! | `log` | log lines on standard error |
+//!
+//! To add a command: write `commands/<group>/<command>.rs` with a struct `Args` and a function `run`, and name it in
+//! the enum of its group.
+
+mod app;
+mod args;
+mod commands;
+mod context;
+mod log;
+mod output;
+mod parse;
+mod server;
+mod view;
+
+#[cfg(test)]
+mod testing;
+
+pub use app::main;

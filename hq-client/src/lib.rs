@@ -1,1 +1,26 @@
 //! Client of a running engine: connect, submit, wait, stream.
+//!
+//! ```no_run
+//! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
+//! use hq_client::Client;
+//! use hq_core::{ClientReply, ClientRequest, Selector};
+//!
+//! let client = Client::connect("server-directory".as_ref()).await?;
+//! if let ClientReply::Jobs(jobs) = client.call(ClientRequest::Jobs(Selector::Last)).await? {
+//!     println!("{jobs:?}");
+//! }
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod calls;
+mod client;
+mod connect;
+mod error;
+mod events;
+mod router;
+
+pub use client::Client;
+pub use error::{CallError, ConnectError};
+pub use events::{EventBatch, EventStream};

@@ -1,1 +1,5 @@
 //! Suites that any journal, transport or backend can be held against.
+
+pub mod backend;
+
+pub mod journal;

@@ -97,11 +97,24 @@ impl Seq {
 ///
 /// Fenced by the epoch: a grant of an earlier boot is recognised as stale by its number alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "(Epoch, u32)", into = "(Epoch, u32)")] // no names: it is in most records of a journal
 pub struct GrantId {
     /// The boot that gave it.
     pub epoch: Epoch,
     /// Count within the boot, from 1.
     pub n: u32,
+}
+
+impl From<(Epoch, u32)> for GrantId {
+    fn from((epoch, n): (Epoch, u32)) -> Self {
+        Self { epoch, n }
+    }
+}
+
+impl From<GrantId> for (Epoch, u32) {
+    fn from(grant: GrantId) -> Self {
+        (grant.epoch, grant.n)
+    }
 }
 
 impl fmt::Display for GrantId {

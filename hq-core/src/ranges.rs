@@ -6,11 +6,24 @@ use crate::Ordinal;
 
 /// A run of consecutive ordinals. Never empty inside the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "(Ordinal, u64)", into = "(Ordinal, u64)")] // no names: it is in most records of a journal
 pub struct OrdinalRange {
     /// The first one.
     pub start: Ordinal,
     /// How many.
     pub len: u64,
+}
+
+impl From<(Ordinal, u64)> for OrdinalRange {
+    fn from((start, len): (Ordinal, u64)) -> Self {
+        Self { start, len }
+    }
+}
+
+impl From<OrdinalRange> for (Ordinal, u64) {
+    fn from(range: OrdinalRange) -> Self {
+        (range.start, range.len)
+    }
 }
 
 impl OrdinalRange {

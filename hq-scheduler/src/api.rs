@@ -51,6 +51,8 @@ pub enum Action {
         /// What came of it.
         outcome: CancelOutcome,
     },
+    /// Tell people: one line. Nothing has to be done.
+    Warn(String),
     /// Stop this worker: it had nothing to do for too long.
     StopIdle {
         /// Which.
@@ -69,6 +71,6 @@ pub enum JoinRefused {
     #[error("a heartbeat of {0} is too short: it has to be longer than 150ms")]
     Heartbeat(hq_core::Span),
     /// More than the engine counts.
-    #[error("too many different resource names: at most 4096 are possible")]
-    Resources,
+    #[error("no more worker ids are left")]
+    Workers,
 }

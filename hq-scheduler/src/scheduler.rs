@@ -1,30 +1,45 @@
-use hq_core::{
-    CancelOutcome, CloseOutcome, Epoch, JobId, JobSpec, Ordinal, Record, Refusal, Submit, TaskNumber, Tick, WorkerConfig, WorkerId,
-};
+use std::collections::VecDeque;
+
+use hq_core::{Fact, GrantId, Record, Tick};
 
 use crate::{
-    Action, CancelToken, JoinRefused, News,
-    view::{JobTasks, JobView, TaskView, WorkerView},
+    Action,
+    mind::{LaneMind, Mind},
+    policy::{Order, Placement, Policies},
+    state::{Effects, State},
 };
 
-/// The scheduling core.
+/// The scheduling core: a state machine from news to placements.
+///
+/// Four families of methods. *Commands* ([`submit`](Self::submit), [`cancel`](Self::cancel), [`join`](Self::join), …) may be
+/// refused, and then change nothing. *News* ([`handle_event`](Self::handle_event),
+/// [`handle_timeout`](Self::handle_timeout)) cannot be refused; stale ones change nothing. *Outputs*
+/// ([`poll_action`](Self::poll_action), [`poll_timeout`](Self::poll_timeout)) are drained after each batch of the above.
+/// *Getters* have no side effect.
+///
+/// Time is an argument and must not go back. The same calls give the same actions.
 #[derive(Debug, Default)]
-pub struct Scheduler {}
-
-/// What came of a cancel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Canceling {
-    /// It is complete.
-    Done(CancelOutcome),
-    /// It waits for recalls: [`Action::Canceled`] will tell, after at most two seconds.
-    Pending(CancelToken),
+pub struct Scheduler {
+    pub(crate) state: State,
+    pub(crate) mind: Mind,
+    pub(crate) policies: Policies,
+    pub(crate) actions: VecDeque<Action>,
 }
 
-#[expect(unused_variables, clippy::unused_self, reason = "being written")]
 impl Scheduler {
     /// Nothing in it.
     pub fn new() -> Self {
-        Self {}
+        Self::default()
+    }
+
+    /// Makes an order known, to be chosen by its name. One of the same name is replaced.
+    pub fn add_order(&mut self, order: Box<dyn Order>) {
+        self.policies.add_order(order);
+    }
+
+    /// Makes a placement known, to be chosen by its name. One of the same name is replaced.
+    pub fn add_placement(&mut self, placement: Box<dyn Placement>) {
+        self.policies.add_placement(placement);
     }
 
     /// Applies a record of the journal, in order; before [`boot`](Self::boot).
@@ -32,126 +47,82 @@ impl Scheduler {
     /// # Errors
     /// One line, where the record contradicts those before.
     pub fn replay(&mut self, record: &Record) -> Result<(), String> {
-        Ok(())
+        self.state.apply(record, &mut Effects::default())
     }
-
-    /// Begins a life: the epoch after the last one. Workers of the life before are gone, their tasks wait again.
-    pub fn boot(&mut self, now: Tick, server_uid: String, wall: u64, version: String) -> Epoch {
-        Epoch(1)
-    }
-
-    /// Takes tasks.
-    ///
-    /// # Errors
-    /// Says why not; nothing has changed then.
-    pub fn submit(&mut self, now: Tick, submit: Submit) -> Result<JobId, Refusal> {
-        Ok(JobId(1))
-    }
-
-    /// Makes an open job.
-    pub fn open(&mut self, now: Tick, spec: JobSpec) -> JobId {
-        JobId(1)
-    }
-
-    /// Closes an open job.
-    pub fn close(&mut self, now: Tick, job: JobId) -> CloseOutcome {
-        CloseOutcome::NotFound
-    }
-
-    /// Cancels what has not ended of a job.
-    pub fn cancel(&mut self, now: Tick, job: JobId, reason: Option<String>) -> Canceling {
-        Canceling::Done(CancelOutcome::NotFound)
-    }
-
-    /// Removes a closed, terminated job from the books; says whether it did.
-    pub fn forget(&mut self, now: Tick, job: JobId) -> bool {
-        false
-    }
-
-    /// Lets another order and placement decide.
-    ///
-    /// # Errors
-    /// For names that are not registered.
-    pub fn set_policy(&mut self, now: Tick, order: &str, placement: &str) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    /// Takes a worker.
-    ///
-    /// # Errors
-    /// For what the engine cannot count.
-    pub fn join(&mut self, now: Tick, config: WorkerConfig) -> Result<WorkerId, JoinRefused> {
-        Ok(WorkerId(1))
-    }
-
-    /// Takes news; stale ones change nothing.
-    pub fn handle_event(&mut self, now: Tick, news: News) {}
-
-    /// Takes the passing of time.
-    pub fn handle_timeout(&mut self, now: Tick) {}
 
     /// The next thing to do. A round of placement runs in here when something has changed.
     pub fn poll_action(&mut self, now: Tick) -> Option<Action> {
-        None
+        if self.actions.is_empty() && self.mind.needs_round {
+            self.mind.needs_round = false;
+            self.round(now);
+        }
+        self.actions.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
-    pub fn poll_timeout(&self) -> Option<Tick> {
-        None
+    /// Makes a fact true and tells the journal; what it sets off is collected for [`settle`](Self::settle).
+    pub(crate) fn emit(&mut self, at: Tick, fact: Fact, fx: &mut Effects) {
+        if let Fact::GrantClosed { grant } = &fact {
+            self.close_lane_books(*grant);
+        }
+        let record = Record { at, fact };
+        let applied = self.state.apply(&record, fx);
+        debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
+        self.follow_lanes(&record.fact);
+        self.actions.push_back(Action::Record(record.fact));
     }
 
-    /// The largest job id ever given.
-    pub fn last_job(&self) -> Option<JobId> {
-        None
+    /// Keeps the books of lanes that are not in the lasting state.
+    fn follow_lanes(&mut self, fact: &Fact) {
+        match fact {
+            Fact::GrantOpened { grant, class, .. } => {
+                self.mind.lanes.insert(*grant, LaneMind::default());
+                *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
+                self.note_depth(*grant);
+            }
+            Fact::GrantExtended { grant, .. }
+            | Fact::GrantReturned { grant, .. }
+            | Fact::TaskStarted { grant, .. }
+            | Fact::TasksFinished { grant, .. }
+            | Fact::TaskKilled { grant, .. }
+            | Fact::TaskFailed { grant: Some(grant), .. } => self.note_depth(*grant),
+            Fact::WorkerLost { .. } => self.drop_lost_lanes(),
+            _ => {}
+        }
     }
 
-    /// All jobs by id.
-    pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
-        std::iter::empty()
+    fn note_depth(&mut self, grant: GrantId) {
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        let started = u64::from(lane.running.is_some());
+        if lane.tasks.len() > started {
+            self.mind.deep.insert(grant);
+        } else {
+            self.mind.deep.remove(&grant);
+        }
     }
 
-    /// One job.
-    pub fn job(&self, job: JobId) -> Option<JobView<'_>> {
-        None
+    fn close_lane_books(&mut self, grant: GrantId) {
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        if let Some(n) = self.mind.lanes_of_class.get_mut(&lane.class) {
+            *n = n.saturating_sub(1);
+        }
+        if let Some(not_after) = self.mind.lanes.remove(&grant).and_then(|lane| lane.not_after) {
+            self.mind.limits.remove(&(not_after, grant));
+        }
+        self.mind.deep.remove(&grant);
+        self.mind.hungry.remove(&grant);
     }
 
-    /// Tasks of a job.
-    pub fn job_tasks(&self, job: JobId) -> Option<JobTasks> {
-        None
-    }
-
-    /// One task.
-    pub fn task(&self, task: Ordinal) -> Option<TaskView<'_>> {
-        None
-    }
-
-    /// Job and number of a task.
-    pub fn locate(&self, task: Ordinal) -> Option<(JobId, TaskNumber)> {
-        None
-    }
-
-    /// The task of that number.
-    pub fn find(&self, job: JobId, number: TaskNumber) -> Option<Ordinal> {
-        None
-    }
-
-    /// The largest worker id ever given.
-    pub fn last_worker(&self) -> Option<WorkerId> {
-        None
-    }
-
-    /// All workers that ever were in this life of the server, by id.
-    pub fn workers(&self) -> impl Iterator<Item = WorkerView<'_>> {
-        std::iter::empty()
-    }
-
-    /// One worker.
-    pub fn worker(&self, worker: WorkerId) -> Option<WorkerView<'_>> {
-        None
-    }
-
-    /// The worker (of a gang: the main one) of a grant that is open.
-    pub fn grant_worker(&self, grant: hq_core::GrantId) -> Option<WorkerId> {
-        None
+    /// A loss may end any number of lanes.
+    fn drop_lost_lanes(&mut self) {
+        let state = &self.state;
+        let mind = &mut self.mind;
+        mind.lanes.retain(|grant, _| state.grants.contains_key(grant));
+        mind.deep.retain(|grant| state.grants.contains_key(grant));
+        mind.hungry.retain(|grant| state.grants.contains_key(grant));
+        mind.limits.retain(|(_, grant)| state.grants.contains_key(grant));
+        mind.lanes_of_class.clear();
+        for lane in state.grants.values() {
+            *mind.lanes_of_class.entry(lane.class).or_insert(0) += 1;
+        }
     }
 }

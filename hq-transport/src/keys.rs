@@ -148,10 +148,8 @@ impl ServerKeys {
             return Err(KeyError::Incomplete);
         };
         let (client, worker) = (PeerKey::of(client)?, PeerKey::of(worker)?);
-        let keys = Self::from_secrets(
-            client.as_ref().map(|k| k.secret.clone()),
-            worker.as_ref().map(|k| k.secret.clone()),
-        );
+        let keys =
+            Self::from_secrets(client.as_ref().map(|k| k.secret.clone()), worker.as_ref().map(|k| k.secret.clone()));
         if client.iter().chain(&worker).any(|k| k.server_public != keys.public) {
             return Err(KeyError::Mismatch);
         }
@@ -179,10 +177,7 @@ impl ServerKeys {
 
 impl fmt::Debug for ServerKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerKeys")
-            .field("client", &self.client)
-            .field("worker", &self.worker)
-            .finish_non_exhaustive()
+        f.debug_struct("ServerKeys").field("client", &self.client).field("worker", &self.worker).finish_non_exhaustive()
     }
 }
 

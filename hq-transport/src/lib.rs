@@ -28,6 +28,7 @@
 
 pub mod access;
 pub mod frame;
+mod identity;
 pub mod keys;
 pub mod link;
 pub mod memory;
@@ -42,9 +43,8 @@ pub mod wire;
 
 mod accept;
 
-pub use link::{
-    AcceptError, ConnectError, Link, LinkError, LinkReceiver, LinkSender, Listener, Transport,
-};
+pub use identity::{Gate, Identity};
+pub use link::{AcceptError, ConnectError, Link, LinkError, LinkReceiver, LinkSender, Listener, Transport};
 pub use peer::{PeerInfo, Role, Versions};
 pub use typed::{RecvError, SendError, TypedReceiver, TypedSender};
 pub use wire::PROTOCOL_VERSION;

@@ -116,6 +116,9 @@ pub enum LinkError {
         /// The limit.
         max: u64,
     },
+    /// The keys of the link are used up (after 2^60 messages): connect again.
+    #[error("the link has carried all messages that its keys are good for")]
+    Exhausted,
     /// The peer sent what no honest peer sends: too long, forged, replayed, out of order.
     #[error("protocol error: {0}")]
     Protocol(#[from] crate::session::OpenError),

@@ -1,4 +1,4 @@
-use hq_core::{Call, FromWorker, LinkId, Record, Reply, Seq, ServerInfo, Span, ToWorker, WallTime};
+use hq_core::{Call, FromWorker, LinkId, Record, Reply, Seq, ServerInfo, Span, ToWorker};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -99,11 +99,4 @@ pub enum ServerOutput {
     },
     /// The server is done: send what was sent before, end all links, leave. The last output.
     Stop,
-}
-
-/// The wall clock's reading at a boot, to place [`hq_core::Tick`]s.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WallAnchor {
-    pub(crate) at: hq_core::Tick,
-    pub(crate) wall: WallTime,
 }

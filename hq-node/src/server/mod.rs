@@ -1,7 +1,27 @@
 //! The server machine: scheduler, journal order, sessions, event feed and client requests.
+//!
+//! Input only changes state; everything that follows from it is worked out as one *step* when the shell drains
+//! [`ServerNode::poll_output`]: the facts of the step become one append, then come messages and replies, each of which
+//! waits for what has to be safe before it.
 
 mod api;
+mod attention;
+mod book;
+mod check;
+mod client_session;
+mod durability;
+mod events;
+mod feed;
+mod grants;
+mod listeners;
 mod machine;
+mod render;
+mod requests;
+mod step;
+mod stopping;
+mod wall;
+mod worker_links;
+mod worker_session;
 
 pub use api::{PeerRole, ServerConfig, ServerInput, ServerOutput};
 pub use machine::ServerNode;

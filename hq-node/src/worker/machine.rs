@@ -1,30 +1,299 @@
-use hq_core::{Tick, WorkerConfig};
+use std::{collections::VecDeque, sync::Arc};
 
-use super::{WorkerInput, WorkerOutput};
+use hq_core::{FromWorker, LossReason, OnServerLost, Outcome, RunId, Span, Tick, ToWorker, Welcome, WorkerConfig};
+
+use super::{
+    Exit, StartOrder, StopHow, WorkerInput, WorkerOutput,
+    lanes::{Begun, Bodies, Lanes},
+    reports::Reports,
+};
+
+/// At that many ends without acknowledgement nothing is started.
+const UNACKED_MAX: u64 = 65_536;
+
+/// The shortest heartbeat that is obeyed, so that a worker never does nothing but beat.
+const HEARTBEAT_MIN: Span = Span::millis(1);
 
 /// The worker machine.
+///
+/// A lane runs one task at a time, in order. [`poll_output`](Self::poll_output) gives what answers the server first,
+/// then all starts that are possible, then one report of everything that is new: a shell whose runs end while they are
+/// being started hands those ends in before it polls again, and gets up to 4,096 of them into one report.
+///
+/// A start is possible while the lane does not hold (its latest run ended well or the server said to go on; it is not
+/// past `not_after`), the server has said something within the last heartbeat, and fewer than 65,536 ends are without
+/// acknowledgement, those to come of runs included.
 #[derive(Debug)]
-pub struct WorkerNode {}
+pub struct WorkerNode {
+    config: WorkerConfig,
+    heartbeat: Span,
+    now: Tick,
+    /// Its own time limit.
+    ends: Option<Tick>,
+    link: Link,
+    bodies: Bodies,
+    lanes: Lanes,
+    reports: Reports,
+    outputs: VecDeque<WorkerOutput>,
+}
+
+#[derive(Debug)]
+enum Link {
+    /// Not there yet.
+    Awaited,
+    /// There; the server has not said yet whether it wants this worker.
+    Greeted,
+    /// There, and this worker belongs to the server.
+    Up(Session),
+    /// Gone; what runs is waited for, and nothing is started or said.
+    Lost,
+    /// The worker has left.
+    Left,
+}
+
+#[derive(Debug)]
+struct Session {
+    welcome: Welcome,
+    /// When the server last said something.
+    heard: Tick,
+    /// When the worker last said something.
+    said: Tick,
+}
 
 impl WorkerNode {
-    /// A worker that has just started.
-    pub fn new(_config: WorkerConfig, _now: Tick) -> Self {
-        Self {}
+    /// A worker that has just started; its time limit counts from `now`.
+    pub fn new(config: WorkerConfig, now: Tick) -> Self {
+        Self {
+            heartbeat: config.heartbeat.max(HEARTBEAT_MIN),
+            ends: config.time_limit.map(|limit| now.after(limit)),
+            config,
+            now,
+            link: Link::Awaited,
+            bodies: Bodies::new(),
+            lanes: Lanes::default(),
+            reports: Reports::default(),
+            outputs: VecDeque::new(),
+        }
     }
 
     /// Takes news. Stale and impossible ones change nothing.
-    pub fn handle_input(&mut self, _now: Tick, _input: WorkerInput) {}
+    pub fn handle_input(&mut self, now: Tick, input: WorkerInput) {
+        self.now = self.now.max(now);
+        if matches!(self.link, Link::Left) {
+            return;
+        }
+        match input {
+            WorkerInput::LinkUp => self.link_up(),
+            WorkerInput::Messages(messages) => self.messages(messages),
+            WorkerInput::LinkDown => self.server_lost(),
+            WorkerInput::Ended { run, outcome } => self.ended(run, outcome),
+            WorkerInput::Interrupted => self.leave(Exit::Interrupted),
+        }
+    }
 
     /// Takes the passing of time; call it at [`poll_timeout`](Self::poll_timeout), earlier or later does no harm.
-    pub fn handle_timeout(&mut self, _now: Tick) {}
+    pub fn handle_timeout(&mut self, now: Tick) {
+        self.now = self.now.max(now);
+        if matches!(self.link, Link::Left) {
+            return;
+        }
+        if self.ends.is_some_and(|ends| ends <= self.now) {
+            return self.leave(Exit::TimeLimit);
+        }
+        while let Some((run, how)) = self.lanes.fire(self.now) {
+            self.outputs.push_back(WorkerOutput::Stop { run, how });
+        }
+        if self.next_beat().is_some_and(|beat| beat <= self.now) {
+            self.say(FromWorker::Heartbeat);
+        }
+    }
 
-    /// The next thing to do; drain it after each input.
+    /// The next thing to do; drain it after each input and each timeout.
     pub fn poll_output(&mut self) -> Option<WorkerOutput> {
-        None
+        if self.outputs.is_empty() {
+            if let Some(order) = self.start_next() {
+                return Some(WorkerOutput::Start(order));
+            }
+            self.report();
+        }
+        self.outputs.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     pub fn poll_timeout(&self) -> Option<Tick> {
+        if matches!(self.link, Link::Left) {
+            return None;
+        }
+        [self.ends, self.lanes.next_alarm(), self.next_beat()].into_iter().flatten().min()
+    }
+
+    fn link_up(&mut self) {
+        if matches!(self.link, Link::Awaited) {
+            self.link = Link::Greeted;
+            self.say(FromWorker::Hello(Box::new(self.config.clone())));
+        }
+    }
+
+    fn messages(&mut self, messages: Vec<ToWorker>) {
+        if let Link::Up(session) = &mut self.link
+            && !messages.is_empty()
+        {
+            session.heard = self.now;
+        }
+        for message in messages {
+            match &self.link {
+                Link::Greeted => self.first_message(message),
+                Link::Up(_) => self.message(message),
+                Link::Awaited | Link::Lost | Link::Left => return,
+            }
+        }
+    }
+
+    fn first_message(&mut self, message: ToWorker) {
+        match message {
+            ToWorker::Welcome(welcome) => {
+                self.link = Link::Up(Session { welcome, heard: self.now, said: self.now });
+            }
+            ToWorker::Refused { reason } => self.leave(Exit::Refused(reason)),
+            ToWorker::Stop { reason } => self.stopped(reason),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, message: ToWorker) {
+        let Link::Up(session) = &self.link else { return };
+        match message {
+            ToWorker::Welcome(_) | ToWorker::Heartbeat => {}
+            ToWorker::Refused { reason } => self.leave(Exit::Refused(reason)),
+            ToWorker::Submit(body) => {
+                self.bodies.insert(body.submit, Arc::new(body));
+            }
+            // Lanes that still need it hold it themselves.
+            ToWorker::DropSubmit(submit) => {
+                self.bodies.remove(&submit);
+            }
+            ToWorker::Open(open) => {
+                if open.grant.epoch == session.welcome.epoch {
+                    self.lanes.open(self.now, *open, &session.welcome.server_uid, &self.bodies);
+                }
+            }
+            ToWorker::Extend { grant, work } => self.lanes.extend(grant, work, &self.bodies),
+            ToWorker::Recall { grant, n, tasks } => {
+                if let Some(tasks) = self.lanes.recall(grant, n, &tasks) {
+                    // The server must have heard of what started before it learns what did not.
+                    self.report();
+                    self.say(FromWorker::Recalled { grant, n, tasks });
+                }
+            }
+            ToWorker::Close { grant } => self.lanes.close(grant),
+            ToWorker::Kill { grant, task } => {
+                let run = RunId { task, grant };
+                if let Some(how) = self.lanes.kill(self.now, run) {
+                    self.outputs.push_back(WorkerOutput::Stop { run, how });
+                }
+            }
+            ToWorker::GoOn { grant } => self.lanes.go_on(grant),
+            ToWorker::Ack { seq } => self.reports.ack(seq),
+            ToWorker::Stop { reason } => self.stopped(reason),
+        }
+    }
+
+    fn stopped(&mut self, reason: LossReason) {
+        match reason {
+            LossReason::Stopped | LossReason::IdleTimeout => self.leave(Exit::Stopped),
+            LossReason::TimeLimitReached => self.leave(Exit::TimeLimit),
+            LossReason::ServerEnded => self.server_lost(),
+            // The server has given this worker up and runs its tasks elsewhere.
+            LossReason::ConnectionLost | LossReason::HeartbeatLost => self.leave(Exit::ServerLost),
+        }
+    }
+
+    fn ended(&mut self, run: RunId, seen: Outcome) {
+        let Some((started, outcome)) = self.lanes.ended(run, seen) else { return };
+        match self.link {
+            Link::Up(_) => self.reports.ended(run, started, self.now, outcome),
+            Link::Lost if self.lanes.running() == 0 => self.leave(Exit::ServerLost),
+            _ => {}
+        }
+    }
+
+    fn start_next(&mut self) -> Option<StartOrder> {
+        let Link::Up(session) = &self.link else { return None };
+        let worker = session.welcome.worker;
+        if session.heard.after(self.heartbeat) <= self.now {
+            return None;
+        }
+        while !self.reports.is_full() && self.reports.outstanding() + (self.lanes.running() as u64) < UNACKED_MAX {
+            let Begun { run, task } = self.lanes.start_next(self.now)?;
+            match task {
+                Ok((task, lane)) => {
+                    self.reports.started(self.now, run);
+                    return Some(StartOrder {
+                        run,
+                        worker,
+                        job: task.body.job,
+                        number: task.number,
+                        instance: task.instance,
+                        body: task.body,
+                        part: task.part,
+                        lane,
+                    });
+                }
+                Err(why) => self.reports.ended(run, self.now, self.now, Outcome::Failed(why.to_owned())),
+            }
+        }
         None
+    }
+
+    fn server_lost(&mut self) {
+        if matches!(self.link, Link::Lost) {
+            return;
+        }
+        self.link = Link::Lost;
+        if self.config.on_server_lost == OnServerLost::Stop || self.lanes.running() == 0 {
+            self.leave(Exit::ServerLost);
+        }
+    }
+
+    /// Says what is left to say where somebody listens, kills what runs, and ends.
+    fn leave(&mut self, exit: Exit) {
+        if matches!(self.link, Link::Up(_)) {
+            self.report();
+            if exit == Exit::TimeLimit {
+                self.say(FromWorker::Leaving { reason: LossReason::TimeLimitReached });
+            }
+        }
+        let runs = self.lanes.runs().map(|run| WorkerOutput::Stop { run, how: StopHow::Kill });
+        self.outputs.extend(runs);
+        self.outputs.push_back(WorkerOutput::Exit(exit));
+        self.link = Link::Left;
+        self.lanes = Lanes::default();
+        self.bodies.clear();
+    }
+
+    fn report(&mut self) {
+        if matches!(self.link, Link::Up(_))
+            && let Some(report) = self.reports.make(self.now)
+        {
+            self.say(FromWorker::Report(report));
+        }
+    }
+
+    /// Puts a message behind all other outputs, into the last batch where that is possible.
+    fn say(&mut self, message: FromWorker) {
+        if let Link::Up(session) = &mut self.link {
+            session.said = self.now;
+        }
+        match self.outputs.back_mut() {
+            Some(WorkerOutput::Send(batch)) => batch.push(message),
+            _ => self.outputs.push_back(WorkerOutput::Send(vec![message])),
+        }
+    }
+
+    fn next_beat(&self) -> Option<Tick> {
+        match &self.link {
+            Link::Up(session) => Some(session.said.after(self.heartbeat)),
+            _ => None,
+        }
     }
 }

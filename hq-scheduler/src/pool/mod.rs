@@ -1,5 +1,30 @@
 //! What a worker has free, down to the single index, and the one function that fits and allocates.
+//!
+//! [`Pools`] is a value: it is cloned, compared and ordered freely, and nothing in it depends on time or chance.
+//! [`Pools::allocate`] only looks, [`Pools::take`] and [`Pools::release`] change; so "does it fit" and "what would it
+//! get" can never differ.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `pools` | the type and its questions |
+//! | `shape` | what never changes of a worker: names, sizes, couplings |
+//! | `free` | the free state of one resource |
+//! | `allocate` | from a request to exact indices |
+//! | `spread` | how many indices of each chosen group, by policy |
+//! | `choice` | which groups, and whether a strict policy accepts them |
+//! | `search` | the exact bounded search behind `choice` |
+//! | `count` | how often a request fits |
+//! | `signature` | what two workers must have in common to be interchangeable |
 
+mod allocate;
+mod choice;
+mod count;
+mod free;
 mod pools;
+mod search;
+mod shape;
+mod signature;
+mod spread;
 
 pub use pools::Pools;
+pub use signature::Signature;

@@ -1,27 +1,184 @@
-use hq_core::{Allocation, Request, WorkerResources};
+use std::sync::Arc;
+
+use hq_core::{Allocation, Amount, GrantedResource, Piece, Quantity, Request, ResourceName, WorkerResources};
+
+use super::{
+    allocate,
+    free::{Free, Indexed},
+    shape::{ResourceShape, Shape},
+    signature::Signature,
+};
 
 /// What of a worker's resources is free.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pools {}
+///
+/// Equal where the same indices of equal workers are free to the same extent. The order has no meaning of its own;
+/// for interchangeable workers compare [`signature`](Self::signature)s.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pools {
+    pub(super) shape: Arc<Shape>,
+    /// In order of the shape's resources.
+    pub(super) free: Vec<Free>,
+}
 
 impl Pools {
     /// All free.
-    pub fn new(_resources: &WorkerResources) -> Self {
-        Self {}
+    pub fn new(resources: &WorkerResources) -> Self {
+        let shape = Shape::new(resources);
+        let free = shape.resources.iter().map(Free::new).collect();
+        Self { shape: Arc::new(shape), free }
     }
 
     /// The indices that `request` would get now, or `None` if it does not fit. Fits and allocate are this one function.
-    pub fn allocate(&self, _request: &Request) -> Option<Allocation> {
-        None
+    ///
+    /// Changes nothing; [`take`](Self::take) always accepts the answer. Low indices are given first, `pieces` ascend
+    /// and a partial one is last. A request for a gang gets the empty allocation where all is free: who holds a whole
+    /// worker has to remember it.
+    pub fn allocate(&self, request: &Request) -> Option<Allocation> {
+        allocate::allocate(self, request)
     }
 
     /// Takes what [`allocate`](Self::allocate) chose, or what a journal says was granted.
     ///
-    /// Returns `false`, and changes nothing, where it is not free.
-    pub fn take(&mut self, _allocation: &Allocation) -> bool {
-        false
+    /// Returns `false`, and changes nothing, where it is not free, or where it is not a sound allocation on a worker
+    /// of this shape: unknown or doubled resources or indices, empty pieces, amounts that do not add up.
+    pub fn take(&mut self, allocation: &Allocation) -> bool {
+        self.change(allocation, Amount::checked_sub)
     }
 
     /// Gives back what was taken.
-    pub fn release(&mut self, _allocation: &Allocation) {}
+    ///
+    /// Returns `false`, and changes nothing, where it cannot have been taken: then it is all or in part free already,
+    /// or unsound.
+    pub fn release(&mut self, allocation: &Allocation) -> bool {
+        self.change(allocation, Amount::checked_add)
+    }
+
+    /// How many times `request` fits one after the other, starting now; counts no further than `max`.
+    pub fn fits_count(&self, request: &Request, max: u32) -> u32 {
+        super::count::fits_count(self, request, max)
+    }
+
+    /// Whether `request` fits when all is free. It never will on a worker of this shape where it does not.
+    pub fn could_ever(&self, request: &Request) -> bool {
+        request.entries().iter().all(|entry| {
+            let shape = self.shape.position(entry.resource.as_str()).map(|at| &self.shape.resources[at]);
+            match (shape, entry.quantity) {
+                (None, _) => false,
+                (Some(_), Quantity::All) => true,
+                (Some(shape), Quantity::Amount(amount, _)) => amount <= shape.total,
+            }
+        })
+    }
+
+    /// Whether nothing is in use.
+    pub fn is_idle(&self) -> bool {
+        self.free.iter().zip(&self.shape.resources).all(|(free, shape)| free.is_all(shape))
+    }
+
+    /// All that is free of a resource, fractions included; nothing where the worker lacks it.
+    pub fn free(&self, name: &str) -> Amount {
+        self.find(name).map(|(_, free)| free.amount()).unwrap_or_default()
+    }
+
+    /// The most that a single request could get of a resource: all whole indices and the largest fraction.
+    pub fn largest(&self, name: &str) -> Amount {
+        self.find(name).map(|(_, free)| free.largest()).unwrap_or_default()
+    }
+
+    /// What the worker has of a resource, free or not.
+    pub fn total(&self, name: &str) -> Amount {
+        self.find(name).map(|(shape, _)| shape.total).unwrap_or_default()
+    }
+
+    /// How much of the worker's cpus is in use.
+    pub fn uses_cpus(&self) -> Amount {
+        let (total, free) = (self.total(ResourceName::CPUS), self.free(ResourceName::CPUS));
+        total.checked_sub(free).unwrap_or_default()
+    }
+
+    /// Whether an index is wholly or partly free, and how much of it; nothing where it does not exist.
+    pub fn free_of_index(&self, name: &str, index: u32) -> Amount {
+        let free = || {
+            let (shape, Free::Indexed(indexed)) = self.find(name)? else { return None };
+            Some(indexed.of(shape.groups[shape.group_of(index)?], index))
+        };
+        free().unwrap_or_default()
+    }
+
+    /// What matters of the free state for what fits: equal signatures answer every request alike.
+    pub fn signature(&self) -> Signature {
+        Signature::new(self)
+    }
+
+    fn find(&self, name: &str) -> Option<(&ResourceShape, &Free)> {
+        let at = self.shape.position(name)?;
+        Some((&self.shape.resources[at], &self.free[at]))
+    }
+
+    /// Applies `op` to what is free of each thing that is granted, once it is known to be possible for all of them.
+    fn change(&mut self, allocation: &Allocation, op: Op) -> bool {
+        let mut seen = vec![false; self.free.len()];
+        for granted in &allocation.0 {
+            let Some(at) = self.shape.position(granted.resource.as_str()) else { return false };
+            let first = !std::mem::replace(&mut seen[at], true);
+            if !first || !can_change(&self.shape.resources[at], &self.free[at], granted, op) {
+                return false;
+            }
+        }
+        for granted in &allocation.0 {
+            let Some(at) = self.shape.position(granted.resource.as_str()) else { continue };
+            change(&self.shape.resources[at], &mut self.free[at], granted, op);
+        }
+        true
+    }
+}
+
+/// Adds to or takes from a free amount; `None` where that is not possible.
+type Op = fn(Amount, Amount) -> Option<Amount>;
+
+fn can_change(shape: &ResourceShape, free: &Free, granted: &GrantedResource, op: Op) -> bool {
+    match free {
+        Free::Sum(free) => {
+            let within = op(*free, granted.amount).is_some_and(|rest| rest <= shape.total);
+            granted.pieces.is_empty() && !granted.amount.is_zero() && within
+        }
+        Free::Indexed(indexed) => {
+            let sum = granted.pieces.iter().try_fold(Amount::ZERO, |sum, piece| sum.checked_add(piece.amount));
+            let sound = |piece: &Piece| !piece.amount.is_zero() && after(shape, indexed, piece, op).is_some();
+            !granted.pieces.is_empty()
+                && sum == Some(granted.amount)
+                && granted.pieces.iter().all(sound)
+                && distinct(&granted.pieces)
+        }
+    }
+}
+
+/// The group of a piece and how much would be free of its index after `op`; `None` where that is not possible.
+fn after(shape: &ResourceShape, indexed: &Indexed, piece: &Piece, op: Op) -> Option<(usize, Amount)> {
+    let at = shape.group_of(piece.index)?;
+    let rest = op(indexed.of(shape.groups[at], piece.index), piece.amount)?;
+    (rest <= Amount::ONE).then_some((at, rest))
+}
+
+fn distinct(pieces: &[Piece]) -> bool {
+    let ascending = |pieces: &[Piece]| pieces.windows(2).all(|pair| pair[0].index < pair[1].index);
+    // The usual form needs no sorting.
+    ascending(pieces) || {
+        let mut sorted = pieces.to_vec();
+        sorted.sort();
+        ascending(&sorted)
+    }
+}
+
+fn change(shape: &ResourceShape, free: &mut Free, granted: &GrantedResource, op: Op) {
+    match free {
+        Free::Sum(free) => *free = op(*free, granted.amount).unwrap_or(*free),
+        Free::Indexed(indexed) => {
+            for piece in &granted.pieces {
+                if let Some((at, rest)) = after(shape, indexed, piece, op) {
+                    indexed.set(shape.groups[at], at, piece.index, rest);
+                }
+            }
+        }
+    }
 }

@@ -20,11 +20,10 @@ impl Cipher {
     #[must_use]
     pub fn preferred() -> Self {
         #[cfg(target_arch = "x86_64")]
-        let has_aes = std::arch::is_x86_feature_detected!("aes")
-            && std::arch::is_x86_feature_detected!("pclmulqdq");
+        let has_aes = std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
         #[cfg(target_arch = "aarch64")]
-        let has_aes = std::arch::is_aarch64_feature_detected!("aes")
-            && std::arch::is_aarch64_feature_detected!("pmull");
+        let has_aes =
+            std::arch::is_aarch64_feature_detected!("aes") && std::arch::is_aarch64_feature_detected!("pmull");
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let has_aes = false;
         if has_aes { Self::AesGcm } else { Self::ChaChaPoly }
@@ -122,10 +121,7 @@ mod tests {
     #[test]
     fn golden_bytes() {
         // Fixed for good: peers of all versions must be able to read each other's hello.
-        assert_eq!(
-            hello(Some(Cipher::ChaChaPoly)).to_bytes(),
-            b"hq-link\x01\x02\x01\x02\x02\x050.1.0"
-        );
+        assert_eq!(hello(Some(Cipher::ChaChaPoly)).to_bytes(), b"hq-link\x01\x02\x01\x02\x02\x050.1.0");
     }
 
     #[test]

@@ -27,11 +27,7 @@ impl Initiator {
     ///
     /// # Errors
     /// [`HandshakeError::ProgramVersion`] and [`HandshakeError::Setup`].
-    pub fn new(
-        versions: Versions,
-        role: Role,
-        key: Option<&PeerKey>,
-    ) -> Result<(Self, Vec<u8>), HandshakeError> {
+    pub fn new(versions: Versions, role: Role, key: Option<&PeerKey>) -> Result<(Self, Vec<u8>), HandshakeError> {
         Self::with_cipher(versions, role, key, Cipher::preferred())
     }
 

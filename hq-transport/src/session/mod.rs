@@ -45,5 +45,7 @@ pub use refusal::Refusal;
 pub use responder::Responder;
 pub use seal::{PART_MAX, SealError, Sealer};
 
+pub(crate) use seal::parts;
+
 #[cfg(test)]
 mod tests;

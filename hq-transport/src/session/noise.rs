@@ -30,11 +30,7 @@ fn builder<'a>(cipher: Cipher, prologue: &'a [u8]) -> Result<Builder<'a>, Handsh
     Builder::with_resolver(params, resolver).prologue(prologue).map_err(setup)
 }
 
-pub(super) fn initiator(
-    cipher: Cipher,
-    prologue: &[u8],
-    key: &PeerKey,
-) -> Result<HandshakeState, HandshakeError> {
+pub(super) fn initiator(cipher: Cipher, prologue: &[u8], key: &PeerKey) -> Result<HandshakeState, HandshakeError> {
     builder(cipher, prologue)?
         .psk(0, key.secret())
         .and_then(|b| b.remote_public_key(key.server_public()))
@@ -66,9 +62,7 @@ pub(super) fn write(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8
 /// The payload of the peer's next handshake message.
 pub(super) fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
     let mut payload = vec![0; message.len()];
-    let len = state
-        .read_message(message, &mut payload)
-        .map_err(|_| HandshakeError::Authentication)?;
+    let len = state.read_message(message, &mut payload).map_err(|_| HandshakeError::Authentication)?;
     payload.truncate(len);
     Ok(payload)
 }

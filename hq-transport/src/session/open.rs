@@ -97,12 +97,6 @@ impl Opener {
         }
     }
 
-    /// Whether the peer stopped between batches: nothing of the next one has been taken.
-    #[must_use]
-    pub fn is_between_batches(&self) -> bool {
-        !matches!(self.state, State::Body { .. })
-    }
-
     fn try_push(&mut self, input: &[u8]) -> Result<Progress, OpenError> {
         let mut consumed = 0;
         loop {
@@ -163,9 +157,7 @@ impl Opener {
         let start = batch.len();
         // Room for the tag, too: the cipher then works in place.
         batch.resize(start + len, 0);
-        let opened = keys
-            .read_message(nonce, message, &mut batch[start..])
-            .map_err(|_| OpenError::Authentication)?;
+        let opened = keys.read_message(nonce, message, &mut batch[start..]).map_err(|_| OpenError::Authentication)?;
         batch.truncate(start + opened);
         self.counter += 1;
         *left -= len;
@@ -189,6 +181,22 @@ fn unsealed_len(len: usize) -> Option<usize> {
     // Only an empty batch has an empty last part.
     let is_possible = if messages == 1 { last >= TAG_LEN } else { last > TAG_LEN };
     is_possible.then(|| len - messages * TAG_LEN)
+}
+
+#[cfg(test)]
+impl Opener {
+    /// The same opener as it was at the start of the link.
+    pub(super) fn restarted(&self) -> Self {
+        Self { keys: self.keys.clone(), counter: 0, state: State::Header }
+    }
+
+    /// Bytes reserved for the batch that is under way, if one is.
+    pub(super) fn held(&self) -> Option<usize> {
+        match &self.state {
+            State::Body { batch, .. } => Some(batch.capacity()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Debug for Opener {

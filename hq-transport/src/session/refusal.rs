@@ -74,11 +74,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::Protocol { server, peer, program } => {
                 write!(f, "server speaks {server}, you speak {peer} — use hq ")?;
-                if peer < server {
-                    write!(f, "≥ {program}")
-                } else {
-                    write!(f, "{program}, or a newer server")
-                }
+                if peer < server { write!(f, "≥ {program}") } else { write!(f, "{program}, or a newer server") }
             }
             Self::Program { server, peer } => {
                 write!(f, "server has version {server}, you have {peer} — use hq {server}")
@@ -86,12 +82,8 @@ impl fmt::Display for Refusal {
             Self::Role { port, peer } => {
                 write!(f, "a {peer} cannot act as a {port}: this port serves {port}s only")
             }
-            Self::KeyRequired => {
-                f.write_str("the server requires a key, and the access record has none")
-            }
-            Self::KeyUnexpected => {
-                f.write_str("the server's links are plain, but the access record has a key")
-            }
+            Self::KeyRequired => f.write_str("the server requires a key, and the access record has none"),
+            Self::KeyUnexpected => f.write_str("the server's links are plain, but the access record has a key"),
             Self::Format { server, program } => {
                 write!(f, "server speaks handshake format {server} — use hq {program}")
             }

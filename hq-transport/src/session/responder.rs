@@ -40,11 +40,7 @@ impl Responder {
     ///
     /// # Errors
     /// [`HandshakeError::ProgramVersion`].
-    pub fn new(
-        versions: Versions,
-        port: Role,
-        keys: Arc<ServerKeys>,
-    ) -> Result<Self, HandshakeError> {
+    pub fn new(versions: Versions, port: Role, keys: Arc<ServerKeys>) -> Result<Self, HandshakeError> {
         if !Versions::is_valid_program(&versions.program) {
             return Err(HandshakeError::ProgramVersion);
         }
@@ -93,22 +89,13 @@ impl Responder {
                     let (sealer, opener) = (Sealer::plain(), Opener::plain());
                     let (role, versions) = (self.port, hello.versions);
                     let reply = clear(&Verdict::Accept(self.versions.clone()));
-                    Step::established(
-                        reply,
-                        Established { role, versions, sealed: false, sealer, opener },
-                    )
+                    Step::established(reply, Established { role, versions, sealed: false, sealer, opener })
                 }
             }),
         }
     }
 
-    fn on_noise(
-        &mut self,
-        hello: Hello,
-        cipher: Cipher,
-        prologue: &[u8],
-        body: &[u8],
-    ) -> Result<Step, HandshakeError> {
+    fn on_noise(&mut self, hello: Hello, cipher: Cipher, prologue: &[u8], body: &[u8]) -> Result<Step, HandshakeError> {
         let (key_role, mut state) = self.find_key(hello.role, cipher, prologue, body)?;
         let judgement = self.judge(&hello, key_role);
         let verdict = match &judgement {
@@ -161,12 +148,7 @@ impl Responder {
     }
 
     /// The peer's first sealed batch, empty: only a live peer of this handshake can make it.
-    fn on_live(
-        &mut self,
-        versions: Versions,
-        keys: noise::Keys,
-        body: &[u8],
-    ) -> Result<Step, HandshakeError> {
+    fn on_live(&mut self, versions: Versions, keys: noise::Keys, body: &[u8]) -> Result<Step, HandshakeError> {
         let mut opener = Opener::sealed(keys.clone());
         let mut bytes = Header { len: body.len() as u32, goodbye: false }.to_bytes().to_vec();
         bytes.extend(body);

@@ -78,11 +78,7 @@ fn put_refusal(refusal: &Refusal, out: &mut Vec<u8>) {
 
 fn parse_refusal(code: u8, reader: &mut Reader<'_>) -> Option<Refusal> {
     Some(match code {
-        PROTOCOL => Refusal::Protocol {
-            server: reader.u16()?,
-            peer: reader.u16()?,
-            program: reader.program()?,
-        },
+        PROTOCOL => Refusal::Protocol { server: reader.u16()?, peer: reader.u16()?, program: reader.program()? },
         PROGRAM => Refusal::Program { server: reader.program()?, peer: reader.program()? },
         ROLE => Refusal::Role { port: reader.role()?, peer: reader.role()? },
         KEY_REQUIRED => Refusal::KeyRequired,
@@ -125,10 +121,7 @@ mod tests {
         let old = Refusal::Protocol { server: 7, peer: 6, program: program.clone() };
         assert_eq!(old.to_string(), "server speaks 7, you speak 6 — use hq ≥ 0.3.0");
         let new = Refusal::Protocol { server: 7, peer: 8, program };
-        assert_eq!(
-            new.to_string(),
-            "server speaks 7, you speak 8 — use hq 0.3.0, or a newer server"
-        );
+        assert_eq!(new.to_string(), "server speaks 7, you speak 8 — use hq 0.3.0, or a newer server");
     }
 
     proptest! {

@@ -1,0 +1,55 @@
+use std::process::ExitCode;
+
+use tokio::runtime;
+
+use crate::{
+    args,
+    commands::Command,
+    context::Context,
+    log,
+    output::{self, Mode, Output, StdoutClosed},
+};
+
+/// Exit code of a program that SIGPIPE ended, as shells show it.
+const CLOSED_PIPE: u8 = 141;
+
+/// Runs the program `hq` with the arguments and the environment of this process.
+pub fn main() -> ExitCode {
+    let (global, command) = match args::parse(std::env::args_os()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // There is nobody left to tell when this cannot be written.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    log::init(global.debug);
+    let mut context = Context { out: Output::new(global.mode, global.colors), global };
+    let result = run(command, &mut context).and_then(|()| Ok(context.out.finish()?));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<StdoutClosed>() => ExitCode::from(CLOSED_PIPE),
+        Err(error) => {
+            let text = output::inert(&format!("{error:#}")).into_owned();
+            match context.global.mode {
+                // Nothing can be done where standard output is closed too.
+                Mode::Json => drop(context.out.json_error(&text)),
+                Mode::Cli | Mode::Quiet => log::error_line(&text),
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command, context: &mut Context) -> anyhow::Result<()> {
+    let mut builder = if command.is_daemon() {
+        runtime::Builder::new_multi_thread()
+    } else {
+        runtime::Builder::new_current_thread()
+    };
+    let runtime = builder.enable_all().build()?;
+    let result = runtime.block_on(command.run(context));
+    // A thread that still blocks in a system call must not keep the process.
+    runtime.shutdown_background();
+    result
+}

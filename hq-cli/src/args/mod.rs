@@ -1,0 +1,9 @@
+//! Global options and the parser put together.
+
+mod global;
+mod parser;
+mod values;
+
+pub(crate) use global::GlobalArgs;
+pub(crate) use parser::{command, parse};
+pub(crate) use values::{Channel, JobStateArg, PinArg, TaskStateArg};

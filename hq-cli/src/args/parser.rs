@@ -1,0 +1,34 @@
+use std::ffi::OsString;
+
+use clap::{FromArgMatches, Subcommand};
+
+use super::{GlobalArgs, global};
+use crate::commands::Command;
+
+/// The whole parser: the tree of commands, each with the global options.
+pub(crate) fn command() -> clap::Command {
+    let root = clap::Command::new("hq")
+        .bin_name("hq")
+        .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
+        .about("Runs graphs of tasks on clusters and on this machine")
+        .after_help(
+            "Examples:\n  hq server start &\n  hq worker start &\n  hq submit echo 'Hello world'\n  \
+             hq job wait last\n  hq job cat last stdout",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    global::add(Command::augment_subcommands(root))
+}
+
+/// Reads a command line whose first word is the program's name.
+///
+/// # Errors
+/// What clap wants to be shown: help and version too.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(GlobalArgs, Command), clap::Error> {
+    let mut root = command();
+    let matches = root.try_get_matches_from_mut(args)?;
+    let global = GlobalArgs::from_matches(&matches, &mut root)?;
+    let command = Command::from_arg_matches(&matches).map_err(|error| error.format(&mut root))?;
+    Ok((global, command))
+}

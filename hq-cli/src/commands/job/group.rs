@@ -1,0 +1,51 @@
+use clap::Subcommand;
+
+use super::{cancel, cat, close, forget, info, list, open, summary, task_ids, wait};
+use crate::commands::submit;
+use crate::context::Context;
+
+/// Commands about jobs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List jobs
+    List(list::Args),
+    /// Count jobs by state
+    Summary(summary::Args),
+    /// Show jobs with all details
+    Info(info::Args),
+    /// Submit a program as a job (the same as `hq submit`)
+    Submit(submit::Args),
+    /// Wait until jobs have ended
+    Wait(wait::Args),
+    /// Print outputs of tasks
+    Cat(cat::Args),
+    /// Cancel jobs
+    Cancel(cancel::Args),
+    /// Drop ended jobs from the books
+    Forget(forget::Args),
+    /// Print numbers of tasks
+    TaskIds(task_ids::Args),
+    /// Open a job that tasks can be submitted to one after another
+    Open(open::Args),
+    /// Close open jobs
+    Close(close::Args),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) async fn run(self, context: &mut Context) -> anyhow::Result<()> {
+        match self {
+            Self::List(args) => list::run(args, context).await,
+            Self::Summary(args) => summary::run(args, context).await,
+            Self::Info(args) => info::run(args, context).await,
+            Self::Submit(args) => submit::run(args, context).await,
+            Self::Wait(args) => wait::run(args, context).await,
+            Self::Cat(args) => cat::run(args, context).await,
+            Self::Cancel(args) => cancel::run(args, context).await,
+            Self::Forget(args) => forget::run(args, context).await,
+            Self::TaskIds(args) => task_ids::run(args, context).await,
+            Self::Open(args) => open::run(args, context).await,
+            Self::Close(args) => close::run(args, context).await,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The commands: one file each, with its options and what it does.
+
+mod job;
+mod server;
+mod submit;
+mod task;
+mod tree;
+mod worker;
+
+pub(crate) use tree::Command;

@@ -1,0 +1,8 @@
+//! Commands about the server.
+
+mod group;
+mod info;
+mod stop;
+mod wait;
+
+pub(crate) use group::Command;

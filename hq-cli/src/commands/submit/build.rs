@@ -1,0 +1,198 @@
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use hq_core::{
+    Blob, IdList, JobId, JobSpec, JobTarget, OnClose, PROGRAM_KIND, Pin, Profile, ProgramBody, ProgramSpec, Request,
+    RequestError, ResourceEntry, ResourceName, Stdio, Submit, TaskIds,
+};
+
+use super::Args;
+use crate::{args::Channel, parse::StdioArg};
+
+/// The submit that the options describe, from directory `submit_dir`.
+///
+/// # Errors
+/// For options that do not go together.
+pub(super) fn build(args: &Args, submit_dir: &Path) -> anyhow::Result<Submit> {
+    let job = target(args)?;
+    let ids = match (&args.array, &job) {
+        (Some(ids), _) => TaskIds::Given(ids.clone()),
+        (None, JobTarget::New(_)) => TaskIds::Given(IdList::range(0, 1)),
+        (None, JobTarget::Attach(_)) => TaskIds::Next(1),
+    };
+    let profile = Profile {
+        priority: args.priority,
+        time_limit: args.time_limit,
+        crash_limit: args.crash_limit,
+        task_dir: args.task_dir,
+        ..Profile::new(request(args)?)
+    };
+    let body = ProgramBody::Same(program(args, submit_dir));
+    let shared = postcard::to_stdvec(&body).context("cannot encode the program")?;
+    Ok(Submit::array(job, ids, PROGRAM_KIND, shared.into(), profile))
+}
+
+fn target(args: &Args) -> anyhow::Result<JobTarget> {
+    let Some(job) = args.job else {
+        let name = args.name.clone().unwrap_or_else(|| default_name(args.command.first().map(AsRef::as_ref)));
+        return Ok(JobTarget::New(JobSpec { name, max_fails: args.max_fails }));
+    };
+    if args.name.is_some() {
+        bail!("Parameter --name is not allowed when submitting to an open job.");
+    }
+    if args.max_fails.is_some() {
+        bail!("Parameter --max-fails is not allowed when submitting to an open job.");
+    }
+    Ok(JobTarget::Attach(JobId(job)))
+}
+
+/// The program's name without its directory.
+fn default_name(program: Option<&OsStr>) -> String {
+    let name = program.and_then(|program| Path::new(program).file_name());
+    let name = name.map(|name| name.to_string_lossy().replace(['\n', '\t'], " "));
+    name.unwrap_or_else(|| "job".to_owned())
+}
+
+fn request(args: &Args) -> anyhow::Result<Request> {
+    let request = if args.nodes > 0 {
+        Request::gang(args.nodes)
+    } else {
+        let mut entries = args.resource.clone();
+        let names_cpus = entries.iter().any(|entry| entry.resource.as_str() == ResourceName::CPUS);
+        match args.cpus {
+            Some(_) if names_cpus => bail!("--cpus and --resource cpus=... cannot be combined"),
+            Some(quantity) => entries.push(ResourceEntry { resource: ResourceName::cpus(), quantity }),
+            None if names_cpus => {}
+            None => entries.extend_from_slice(Request::cpus(1)?.entries()),
+        }
+        Request::new(entries)?
+    };
+    let weighted = request.with_min_time(args.time_request).with_weight(args.weight);
+    weighted.map_err(|error: RequestError| error.into())
+}
+
+fn program(args: &Args, submit_dir: &Path) -> ProgramSpec {
+    let bytes = |text: &OsStr| Blob::from(text.as_bytes());
+    let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("%{SUBMIT_DIR}"));
+    ProgramSpec {
+        args: args.command.iter().map(|arg| bytes(arg)).collect(),
+        env: args.env.iter().map(|var| (var.name.clone().into(), var.value.clone().into())).collect(),
+        cwd: bytes(cwd.as_os_str()),
+        stdout: stdio(args.stdout.as_ref(), Channel::Stdout),
+        stderr: stdio(args.stderr.as_ref(), Channel::Stderr),
+        stdin: None,
+        submit_dir: bytes(submit_dir.as_os_str()),
+        pin: args.pin.map_or(Pin::None, Into::into),
+        task_dir: args.task_dir,
+    }
+}
+
+fn stdio(arg: Option<&StdioArg>, channel: Channel) -> Stdio {
+    let usual = || format!("%{{CWD}}/job-%{{JOB_ID}}/%{{TASK_ID}}.{}", channel.name()).into_bytes();
+    match arg {
+        None => Stdio::File { path: usual().into(), on_close: OnClose::Keep },
+        Some(StdioArg::None) => Stdio::Null,
+        Some(StdioArg::File { path, on_close }) => {
+            Stdio::File { path: path.clone().unwrap_or_else(usual).into(), on_close: *on_close }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{commands::submit::tests::parse_submit, view::{Body, body}};
+
+    fn built(args: &[&str]) -> Submit {
+        build(&parse_submit(args), "/w".as_ref()).expect("builds")
+    }
+
+    fn refused(args: &[&str]) -> String {
+        format!("{:#}", build(&parse_submit(args), "/w".as_ref()).expect_err("refused"))
+    }
+
+    fn spec(args: &[&str]) -> ProgramSpec {
+        let Body::Array(spec) = body(&built(args)) else { panic!("not a program") };
+        spec
+    }
+
+    #[test]
+    fn defaults() {
+        let submit = built(&["/usr/bin/env", "--x", "-V"]);
+        assert_eq!(submit.job, JobTarget::New(JobSpec { name: "env".into(), max_fails: None }));
+        assert_eq!(submit.ids, TaskIds::Given(IdList::range(0, 1)));
+        assert_eq!(submit.profiles, [Profile::new(Request::cpus(1).expect("a request"))]);
+        let file = |path: &str| Stdio::File { path: path.as_bytes().into(), on_close: OnClose::Keep };
+        let expected = ProgramSpec {
+            args: ["/usr/bin/env", "--x", "-V"].map(|arg| arg.as_bytes().into()).into(),
+            cwd: b"%{SUBMIT_DIR}"[..].into(),
+            stdout: file("%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stdout"),
+            stderr: file("%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stderr"),
+            submit_dir: b"/w"[..].into(),
+            ..ProgramSpec::default()
+        };
+        assert_eq!(spec(&["/usr/bin/env", "--x", "-V"]), expected);
+    }
+
+    #[test]
+    fn all_options_arrive() {
+        let args = [
+            "--name=n", "--max-fails=3", "--cpus=2 scatter", "--resource=x=0.5", "--time-request=1h", "--weight=2.5",
+            "--pin=omp", "--cwd=d", "--stdout=none", "--stderr=:rm-if-finished", "--env=A=1", "--env=B", "--array=1-3",
+            "--priority=-7", "--time-limit=500ms", "--task-dir", "--crash-limit=never-restart", "--", "p", "--name=q",
+        ];
+        let submit = built(&args);
+        assert_eq!(submit.job, JobTarget::New(JobSpec { name: "n".into(), max_fails: Some(3) }));
+        assert_eq!(submit.ids, TaskIds::Given(IdList::range(1, 3)));
+        let entries = ["cpus=2 scatter", "x=0.5"].map(|entry| ResourceEntry::parse(entry).expect("an entry"));
+        let request = Request::new(entries.into()).expect("a request").with_min_time(hq_core::Span::secs(3600));
+        let expected = Profile {
+            priority: -7,
+            time_limit: Some(hq_core::Span::millis(500)),
+            crash_limit: hq_core::CrashLimit::NeverRestart,
+            task_dir: true,
+            ..Profile::new(request.with_weight(25_000).expect("a weight"))
+        };
+        assert_eq!(submit.profiles, [expected]);
+        let spec = spec(&args);
+        assert_eq!(spec.args, ["p", "--name=q"].map(|arg| Blob::from(arg.as_bytes())));
+        let env = [("A", "1"), ("B", "")].map(|(name, value)| (name.as_bytes().into(), value.as_bytes().into()));
+        assert_eq!(spec.env, env);
+        assert_eq!((&spec.cwd[..], spec.stdout, spec.pin, spec.task_dir), (&b"d"[..], Stdio::Null, Pin::OpenMp, true));
+        let usual = b"%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stderr"[..].into();
+        assert_eq!(spec.stderr, Stdio::File { path: usual, on_close: OnClose::RemoveIfFinished });
+    }
+
+    #[test]
+    fn gangs_and_open_jobs() {
+        assert_eq!(built(&["--nodes=3", "p"]).profiles, [Profile::new(Request::gang(3))]);
+        let submit = built(&["--job=5", "p"]);
+        assert_eq!((submit.job, submit.ids), (JobTarget::Attach(JobId(5)), TaskIds::Next(1)));
+        assert_eq!(built(&["--job=5", "--array=2", "p"]).ids, TaskIds::Given(IdList::range(2, 1)));
+    }
+
+    #[test]
+    fn what_does_not_go_together() {
+        for (args, expected) in [
+            (&["--cpus=1", "--resource=cpus=2", "p"][..], "--cpus and --resource cpus=... cannot be combined"),
+            (&["--resource=foo=1", "--resource=foo=2", "p"], "Resource 'foo' defined more than once"),
+            (&["--job=1", "--name=n", "p"], "Parameter --name is not allowed when submitting to an open job."),
+            (&["--job=1", "--max-fails=1", "p"], "Parameter --max-fails is not allowed when submitting to an open job."),
+        ] {
+            assert_eq!(refused(args), expected);
+        }
+    }
+
+    #[test]
+    fn names() {
+        for (program, expected) in
+            [(Some("/bin/bash"), "bash"), (Some("a\nb"), "a b"), (Some("/"), "job"), (Some(".."), "job"), (None, "job")]
+        {
+            assert_eq!(default_name(program.map(AsRef::as_ref)), expected);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+use anyhow::bail;
+use hq_core::placeholder;
+
+use super::Args;
+use crate::{args::Channel, parse::StdioArg};
+
+/// So many files in one directory make file systems slow.
+const FILES_MAX: u64 = 999;
+
+/// Looks for what is probably a mistake.
+///
+/// # Errors
+/// For what certainly is one.
+pub(super) fn check(args: &Args) -> anyhow::Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    let cwd = args.cwd.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
+    if let Some(cwd) = cwd {
+        if placeholder::names(cwd).iter().any(|name| name == "CWD") {
+            bail!("Working directory path cannot contain the working directory placeholder `%{{CWD}}`.");
+        }
+        warnings.extend(unknown(cwd, "working directory path"));
+    }
+    for (arg, channel) in [(&args.stdout, Channel::Stdout), (&args.stderr, Channel::Stderr)] {
+        if let Some(StdioArg::File { path: Some(path), .. }) = arg {
+            warnings.extend(unknown(path, &format!("{} path", channel.name())));
+            if args.array.as_ref().is_some_and(|ids| ids.len() > 1) && !differs_by_task(path, cwd) {
+                warnings.push(format!(
+                    "You have submitted an array job, but the `{}` path does not contain the task ID placeholder. \
+                     Consider adding `%{{TASK_ID}}` to it, or the tasks will overwrite each other's output.",
+                    channel.name()
+                ));
+            }
+        }
+    }
+    let files = [&args.stdout, &args.stderr].into_iter().filter(|arg| **arg != Some(StdioArg::None)).count() as u64;
+    let tasks = args.array.as_ref().map_or(1, hq_core::IdList::len);
+    if tasks.saturating_mul(files) > FILES_MAX {
+        warnings.push(format!(
+            "The job will create {} files for standard output and standard error. Consider `--stdout none` and \
+             `--stderr none`.",
+            tasks.saturating_mul(files)
+        ));
+    }
+    for (i, var) in args.env.iter().enumerate() {
+        if args.env[..i].iter().any(|earlier| earlier.name == var.name) {
+            let name = String::from_utf8_lossy(&var.name);
+            warnings.push(format!("The variable `{name}` is given more than once; its last value is used."));
+        }
+    }
+    if args.nodes > 0 && !args.resource.is_empty() {
+        warnings.push("Tasks on whole nodes use all of their resources; --resource is ignored.".to_owned());
+    }
+    Ok(warnings)
+}
+
+/// Names in `template` that stand for nothing.
+fn unknown(template: &[u8], place: &str) -> Option<String> {
+    let names = placeholder::names(template);
+    let unknown: Vec<String> =
+        names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
+    let plural = if unknown.len() == 1 { "" } else { "s" };
+    let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
+    (!unknown.is_empty()).then_some(text)
+}
+
+/// Whether each task has a path of its own: by its id, or by that of its directory.
+fn differs_by_task(path: &[u8], cwd: Option<&[u8]>) -> bool {
+    let has = |template: &[u8], name: &str| placeholder::names(template).iter().any(|known| known == name);
+    let is_in_cwd = has(path, "CWD") || !(path.starts_with(b"/") || has(path, "SUBMIT_DIR"));
+    has(path, "TASK_ID") || (is_in_cwd && cwd.is_some_and(|cwd| has(cwd, "TASK_ID")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::submit::tests::parse_submit;
+
+    #[test]
+    fn warnings() {
+        const NO_ID: &str = "but the `stdout` path does not contain the task ID placeholder.";
+        for (args, expected) in [
+            (&["p"][..], None),
+            (&["--array=1-2", "p"], None),
+            (&["--array=1-2", "--stdout=x", "p"], Some(NO_ID)),
+            (&["--array=1-2", "--stderr=x", "p"], Some("but the `stderr` path does not contain")),
+            (&["--array=1", "--stdout=x", "p"], None),
+            (&["--array=1-2", "--stdout=x%{TASK_ID}", "p"], None),
+            (&["--array=1-2", "--stdout=%{CWD}/x", "--cwd=/d", "p"], Some(NO_ID)),
+            (&["--array=1-2", "--stdout=%{CWD}/x", "--cwd=%{TASK_ID}", "p"], None),
+            (&["--array=1-2", "--stdout=/x", "--cwd=%{TASK_ID}", "p"], Some(NO_ID)),
+            (&["--array=1-2", "--stdout=x", "--cwd=%{TASK_ID}", "p"], None),
+            (&["--array=1-2", "--stdout=none", "p"], None),
+            (&["--stdout=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in stdout path")),
+            (&["--stderr=%{BAR}%{JOB_ID}%{BAZ}", "p"], Some("Found unknown placeholders `BAR, BAZ` in stderr path")),
+            (&["--cwd=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in working directory path")),
+            (&["--array=1-499", "p"], None),
+            (&["--array=1-500", "p"], Some("1000 files")),
+            (&["--array=1-500", "--stdout=none", "p"], None),
+            (&["--env=A=1", "--env=A=2", "p"], Some("`A` is given more than once")),
+            (&["--nodes=2", "--resource=x=1", "p"], Some("--resource is ignored")),
+        ] {
+            let warnings = check(&parse_submit(args)).expect("only warnings");
+            match expected {
+                None => assert_eq!(warnings, Vec::<String>::new(), "{args:?}"),
+                Some(text) => {
+                    assert_eq!(warnings.len(), 1, "{args:?}: {warnings:?}");
+                    assert!(warnings[0].contains(text), "{args:?}: {warnings:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_directory_cannot_be_in_itself() {
+        let error = check(&parse_submit(&["--cwd=%{CWD}/x", "p"])).expect_err("refused").to_string();
+        assert_eq!(error, "Working directory path cannot contain the working directory placeholder `%{CWD}`.");
+    }
+}

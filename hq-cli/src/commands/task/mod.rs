@@ -1,0 +1,6 @@
+//! Commands about tasks.
+
+mod group;
+mod list;
+
+pub(crate) use group::Command;

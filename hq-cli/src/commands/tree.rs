@@ -1,0 +1,44 @@
+use clap::Subcommand;
+
+use super::{job, server, submit, task, worker};
+use crate::context::Context;
+
+/// Everything that `hq` can be told.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The server: start, stop, look at
+    #[command(subcommand, arg_required_else_help = true)]
+    Server(server::Command),
+    /// Jobs: submit, list, look at, wait for, cancel
+    #[command(subcommand, arg_required_else_help = true)]
+    Job(job::Command),
+    /// Tasks of jobs
+    #[command(subcommand, arg_required_else_help = true)]
+    Task(task::Command),
+    /// Submit a program as a job (the same as `hq job submit`)
+    Submit(submit::Args),
+    /// Workers: start, stop, list, look at, wait for
+    #[command(subcommand, arg_required_else_help = true)]
+    Worker(worker::Command),
+}
+
+impl Command {
+    /// Whether it serves others until it is told to end.
+    pub(crate) const fn is_daemon(&self) -> bool {
+        { let _ = self; false }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What ends the program with exit code 1.
+    pub(crate) async fn run(self, context: &mut Context) -> anyhow::Result<()> {
+        match self {
+            Self::Server(command) => command.run(context).await,
+            Self::Job(command) => command.run(context).await,
+            Self::Task(command) => command.run(context).await,
+            Self::Submit(args) => submit::run(args, context).await,
+            Self::Worker(command) => command.run(context).await,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Commands about workers.
+
+mod group;
+mod info;
+mod list;
+mod stop;
+mod wait;
+
+pub(crate) use group::Command;

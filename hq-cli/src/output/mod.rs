@@ -1,0 +1,17 @@
+//! Tables, colours, times and standard output; knows nothing of jobs and workers.
+
+mod cell;
+mod color;
+mod inert;
+mod mode;
+mod stdout;
+mod table;
+mod time;
+
+pub(crate) use cell::{Cell, Line};
+pub(crate) use color::{Color, ColorPolicy};
+pub(crate) use inert::inert;
+pub(crate) use mode::Mode;
+pub(crate) use stdout::{Output, StdoutClosed};
+pub(crate) use table::{Align, Table};
+pub(crate) use time::{date_utc, makespan, now, rfc3339};

@@ -1,0 +1,103 @@
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use serde::Serialize;
+
+use super::{ColorPolicy, Mode, Table, inert};
+
+/// Nobody reads standard output any more: the program ends quietly.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output is closed")]
+pub(crate) struct StdoutClosed;
+
+/// Standard output and the form of what is written to it.
+pub(crate) struct Output {
+    mode: Mode,
+    colors: bool,
+    wrote: bool,
+    writer: BufWriter<Stdout>,
+}
+
+impl Output {
+    /// Standard output of this process.
+    pub(crate) fn new(mode: Mode, colors: ColorPolicy) -> Self {
+        let stdout = io::stdout();
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colors = colors.resolve(stdout.is_terminal(), no_color);
+        Self { mode, colors, wrote: false, writer: BufWriter::new(stdout) }
+    }
+
+    /// The form of the output.
+    pub(crate) const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// A line of text, made inert.
+    pub(crate) fn line(&mut self, text: &str) -> anyhow::Result<()> {
+        self.raw(inert(text).as_bytes())?;
+        self.raw(b"\n")
+    }
+
+    /// A table.
+    pub(crate) fn table(&mut self, table: &Table) -> anyhow::Result<()> {
+        let text = table.draw(self.colors);
+        self.raw(text.as_bytes())
+    }
+
+    /// A JSON document.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        self.wrote = true;
+        let written = serde_json::to_writer_pretty(&mut self.writer, value).map_err(io::Error::from);
+        check(written)?;
+        self.raw(b"\n")
+    }
+
+    /// An error as a JSON document, at once.
+    pub(crate) fn json_error(&mut self, text: &str) -> anyhow::Result<()> {
+        self.json(&serde_json::json!({ "error": text }))?;
+        self.flush()
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.wrote = true;
+        check(self.writer.write_all(bytes))
+    }
+
+    /// Everything that `reader` has, byte for byte.
+    pub(crate) fn copy(&mut self, reader: &mut impl io::BufRead) -> anyhow::Result<()> {
+        loop {
+            let bytes = match reader.fill_buf() {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            self.wrote = true;
+            check(self.writer.write_all(bytes))?;
+            let len = bytes.len();
+            reader.consume(len);
+        }
+    }
+
+    /// Hands what was written to the reader.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        check(self.writer.flush())
+    }
+
+    /// Ends the output of a command that went well: in JSON mode there always is a document.
+    pub(crate) fn finish(&mut self) -> anyhow::Result<()> {
+        if self.mode == Mode::Json && !self.wrote {
+            self.raw(b"{}\n")?;
+        }
+        self.flush()
+    }
+}
+
+fn check(written: io::Result<()>) -> anyhow::Result<()> {
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => StdoutClosed.into(),
+        _ => anyhow::Error::from(error).context("cannot write to standard output"),
+    })
+}

@@ -1,0 +1,17 @@
+//! Small languages of option values that `hq-core` does not have, and readers of options for clap.
+
+mod caret;
+mod crash_limit;
+mod env;
+mod selector;
+mod stdio;
+mod values;
+
+pub(crate) use crash_limit::crash_limit;
+pub(crate) use env::{EnvVar, EnvVarParser};
+pub(crate) use selector::{jobs, jobs_without_all};
+pub(crate) use stdio::{StdioArg, StdioParser};
+pub(crate) use values::{
+    cpus_definition, human_span, ids, job_name, min_utilization, quantity, reason, resource_definition, resource_entry,
+    span, weight,
+};

@@ -1,0 +1,125 @@
+//! Readers of option values: each returns what is wrong as text for clap.
+
+use hq_core::{Amount, IdList, Quantity, ResourceDef, ResourceEntry, Span};
+
+use super::caret::{ids_error, resource_error};
+
+/// A length of time.
+pub(crate) fn span(text: &str) -> Result<Span, String> {
+    Span::parse(text).map_err(|error| error.to_string())
+}
+
+/// A length of time with units.
+pub(crate) fn human_span(text: &str) -> Result<Span, String> {
+    Span::parse_human_only(text).map_err(|error| error.to_string())
+}
+
+/// Ids, e.g. `1-10,20`.
+pub(crate) fn ids(text: &str) -> Result<IdList, String> {
+    IdList::parse(text).map_err(|error| ids_error(text, &error))
+}
+
+/// How much of a resource is wanted, e.g. `2 compact`.
+pub(crate) fn quantity(text: &str) -> Result<Quantity, String> {
+    Quantity::parse(text).map_err(|error| resource_error(&error))
+}
+
+/// How much of which resource is wanted, e.g. `gpus=0.5`.
+pub(crate) fn resource_entry(text: &str) -> Result<ResourceEntry, String> {
+    ResourceEntry::parse(text).map_err(|error| resource_error(&error))
+}
+
+/// What a worker has of a resource, e.g. `gpus=[0,1]`.
+pub(crate) fn resource_definition(text: &str) -> Result<ResourceDef, String> {
+    ResourceDef::parse(text).map_err(|error| resource_error(&error))
+}
+
+/// The cpus of a worker, e.g. `2x8`.
+pub(crate) fn cpus_definition(text: &str) -> Result<ResourceDef, String> {
+    ResourceDef::parse_cpus(text).map_err(|error| resource_error(&error))
+}
+
+/// The name of a job.
+pub(crate) fn job_name(text: &str) -> Result<String, String> {
+    if text.contains(['\n', '\t']) {
+        return Err("a name must not contain a newline or a tab".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Why a job is cancelled: at most 200 bytes.
+pub(crate) fn reason(text: &str) -> Result<String, String> {
+    if text.len() > 200 {
+        return Err(format!("a reason can have at most 200 bytes, this one has {}", text.len()));
+    }
+    Ok(text.to_owned())
+}
+
+/// A positive number, as a count of 1/10,000, rounded.
+pub(crate) fn weight(text: &str) -> Result<u32, String> {
+    let error = || "a weight has to be a number above 0 and at most 400000".to_owned();
+    let parts = text.parse::<f64>().map_err(|_| error())? * Amount::PARTS as f64;
+    let parts = parts.round();
+    if parts >= 1.0 && parts <= 400_000.0 * Amount::PARTS as f64 { Ok(parts as u32) } else { Err(error()) }
+}
+
+/// A share between 0 and 1, in 1/10,000, rounded up.
+pub(crate) fn min_utilization(text: &str) -> Result<u32, String> {
+    let share: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err("Minimal utilization has to be in the interval [0.0, 1.0].".to_owned());
+    }
+    Ok((share * Amount::PARTS as f64).ceil() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights() {
+        for (text, expected) in [
+            ("1", Some(10_000)),
+            ("2.5", Some(25_000)),
+            ("0.5", Some(5_000)),
+            ("0.00006", Some(1)),
+            ("400000", Some(4_000_000_000)),
+            ("0", None),
+            ("0.00001", None),
+            ("-1", None),
+            ("NaN", None),
+            ("inf", None),
+            ("1e309", None),
+            ("400001", None),
+            ("x", None),
+        ] {
+            assert_eq!(weight(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        for (text, expected) in
+            [("0", Some(0)), ("0.5", Some(5_000)), ("1.0", Some(10_000)), ("1.1", None), ("-0.1", None), ("NaN", None)]
+        {
+            assert_eq!(min_utilization(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_and_reasons() {
+        assert!(job_name("a b").is_ok());
+        assert!(job_name("a\nb").is_err() && job_name("a\tb").is_err());
+        assert!(reason(&"x".repeat(200)).is_ok());
+        assert!(reason(&"x".repeat(201)).is_err());
+    }
+
+    #[test]
+    fn errors_show_where() {
+        assert!(ids("1-x").expect_err("refused").contains("\n  1-x\n    ^"));
+        assert!(ids("5-1").expect_err("refused").contains("Invalid range"));
+        assert!(ids("1-5,3").expect_err("refused").contains("Ranges overlap"));
+        assert!(quantity("2 foo").expect_err("refused").contains("\n  2 foo\n    ^"));
+        assert!(quantity("0").expect_err("refused").contains("Zero resources cannot be requested"));
+    }
+}

@@ -1,0 +1,79 @@
+use std::path::Path;
+
+use hq_client::{CallError, Client};
+use hq_core::{ClientReply, ClientRequest, JobDetail, JobInfo, Selector, WorkerInfo};
+
+/// The connection to a server.
+#[derive(Debug)]
+pub(crate) struct Server(Client);
+
+impl Server {
+    /// Connects to the server of that directory.
+    ///
+    /// # Errors
+    /// Says what is wrong with the directory, the access record or the server.
+    pub(crate) async fn connect(server_dir: &Path) -> anyhow::Result<Self> {
+        Ok(Self(Client::connect(server_dir).await?))
+    }
+
+    /// Asks and waits for the answer.
+    ///
+    /// # Errors
+    /// A refusal is an error too.
+    ///
+    /// # Cancel safety
+    /// Dropped, nobody waits for the answer any more; what was asked for may have been done.
+    pub(crate) async fn call(&self, request: ClientRequest) -> Result<ClientReply, CallError> {
+        self.0.call(request).await
+    }
+
+    /// Waits for something that has happened too when the server goes away.
+    ///
+    /// # Errors
+    /// As [`Server::call`], but not for a lost connection.
+    pub(crate) async fn wait(&self, request: ClientRequest) -> Result<(), CallError> {
+        match self.call(request).await {
+            Ok(ClientReply::Done) | Err(CallError::Lost(_)) => Ok(()),
+            Ok(other) => Err(unexpected(other)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lines of jobs, by id.
+    pub(crate) async fn jobs(&self, jobs: Selector) -> Result<Vec<JobInfo>, CallError> {
+        match self.call(ClientRequest::Jobs(jobs)).await? {
+            ClientReply::Jobs(jobs) => Ok(jobs),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Jobs with all they are made of, by id.
+    pub(crate) async fn job_details(&self, jobs: Selector, bodies: bool) -> Result<Vec<JobDetail>, CallError> {
+        match self.call(ClientRequest::JobDetails { jobs, bodies }).await? {
+            ClientReply::JobDetails(jobs) => Ok(jobs),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Workers, by id.
+    pub(crate) async fn workers(&self, workers: Selector) -> Result<Vec<WorkerInfo>, CallError> {
+        match self.call(ClientRequest::Workers(workers)).await? {
+            ClientReply::Workers(workers) => Ok(workers),
+            other => Err(unexpected(other)),
+        }
+    }
+}
+
+/// An answer of a kind that does not belong to the request.
+pub(crate) fn unexpected(reply: ClientReply) -> CallError {
+    CallError::Unexpected(Box::new(reply))
+}
+
+/// The ids that were selected one by one and are not among `found`, which is sorted.
+pub(crate) fn missing<'a>(selector: &'a Selector, found: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+    let ids = match selector {
+        Selector::Ids(ids) => Some(ids),
+        Selector::Last | Selector::All => None,
+    };
+    ids.into_iter().flat_map(|ids| ids.iter()).filter(|id| found.binary_search(id).is_err())
+}

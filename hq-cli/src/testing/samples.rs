@@ -1,0 +1,221 @@
+//! The data behind the sample outputs of the command line's contract.
+
+use std::sync::Arc;
+
+use hq_core::{
+    BatchJob, Blob, CouplingItem, IdList, Instance, JobDetail, JobId, JobInfo, JobSpec, JobTarget, LossReason, OnClose,
+    PROGRAM_KIND, Parts, Profile, ProgramBody, ProgramSpec, Request, ResourceDef, ResourceEntry, ServerInfo, Span,
+    Stdio, Submit, SubmitInfo, TaskCounts, TaskIds, TaskInfo, TaskNumber, TaskState, WallTime, WorkerConfig, WorkerId,
+    WorkerInfo, WorkerResources, WorkerRuntime,
+};
+
+/// 2026-01-31 07:32:45 UTC
+const START: u64 = 1_769_844_765_000_000;
+/// 2026-01-31 07:33:00 UTC
+const SUBMITTED: WallTime = WallTime(START + 15_000_000);
+
+pub(crate) fn server() -> ServerInfo {
+    ServerInfo {
+        server_uid: "asShcJ".into(),
+        client_host: "login1".into(),
+        client_port: 39249,
+        worker_host: "login1".into(),
+        worker_port: 33517,
+        version: "0.26.2".into(),
+        pid: 9768,
+        started: WallTime(START),
+        journal: None,
+    }
+}
+
+fn resources(defs: &[&str], coupling: Vec<CouplingItem>) -> WorkerResources {
+    let defs = defs.iter().map(|text| ResourceDef::parse(text).expect("a definition")).collect();
+    WorkerResources::new(defs, coupling).expect("resources")
+}
+
+pub(crate) fn workers() -> Vec<WorkerInfo> {
+    let first = WorkerConfig::new("worker1", resources(&["cpus=4x2", "fairy=sum(10001000)", "mem=sum(4000)"], vec![]));
+    let mut second = WorkerConfig::new("cn01", resources(&["cpus=[[0],[1,2]]", "gpus/nvidia=[0,1]"], vec![]));
+    second.allocation = Some(BatchJob { manager: "PBS".into(), id: "x1234".into() });
+    second.group = "x1234".into();
+    second.time_limit = Some(Span::secs(3600));
+    let worker = |id, config, ended| WorkerInfo {
+        id: WorkerId(id),
+        config: Arc::new(config),
+        started: WallTime(START + 803_595),
+        ended,
+        runtime: Some(WorkerRuntime::Single { assigned: 0, running: 0, reserved: false }),
+        last_task: None,
+    };
+    let lost = Some((WallTime(START + 20_000_000), LossReason::ConnectionLost));
+    vec![worker(1, first, None), worker(12, second, lost)]
+}
+
+pub(crate) fn busy_worker() -> WorkerInfo {
+    let coupling = CouplingItem { resource1_idx: 0, group1_idx: 0, resource2_idx: 2, group2_idx: 1, weight: 256 };
+    let mut config = WorkerConfig::new("worker1", resources(&["cpus=2x3", "ddd=sum(123)", "foo=2x3"], vec![coupling]));
+    config.work_dir = "/tmp/w1".into();
+    config.time_limit = Some(Span::secs(58 * 60 + 49));
+    config.pid = 9774;
+    WorkerInfo {
+        id: WorkerId(1),
+        config: Arc::new(config),
+        started: WallTime(START + 803_595),
+        ended: None,
+        runtime: Some(WorkerRuntime::Single { assigned: 1, running: 1, reserved: false }),
+        last_task: Some((JobId(1), TaskNumber(18), WallTime(START + 11_283_448))),
+    }
+}
+
+pub(crate) fn job(id: u32) -> JobInfo {
+    JobInfo {
+        id: JobId(id),
+        spec: JobSpec { name: "job".into(), max_fails: None },
+        is_open: false,
+        counts: TaskCounts::default(),
+        cancel_reason: None,
+        submitted: SUBMITTED,
+        ended: None,
+    }
+}
+
+fn named(id: u32, name: &str, counts: TaskCounts) -> JobInfo {
+    JobInfo { spec: JobSpec { name: name.into(), max_fails: None }, counts, ..job(id) }
+}
+
+pub(crate) fn jobs() -> Vec<JobInfo> {
+    let waiting = TaskCounts { waiting: 1, ..TaskCounts::default() };
+    let running = TaskCounts { running: 200, ..TaskCounts::default() };
+    let open = JobInfo { is_open: true, cancel_reason: Some("too slow".into()), ..job(2) };
+    vec![named(1, "bash", waiting), open, named(13, &("a".repeat(40) + &"b".repeat(40)), running)]
+}
+
+pub(crate) fn summary_jobs() -> Vec<JobInfo> {
+    let waiting = (1..=12).map(|id| named(id, "job", TaskCounts { waiting: 2, ..TaskCounts::default() }));
+    let finished = named(13, "job", TaskCounts { finished: 1, ..TaskCounts::default() });
+    let failed = named(14, "job", TaskCounts { failed: 1, ..TaskCounts::default() });
+    waiting.chain([finished, failed]).collect()
+}
+
+fn file(path: &str) -> Stdio {
+    Stdio::File { path: path.as_bytes().into(), on_close: OnClose::Keep }
+}
+
+fn program(args: &[&str]) -> ProgramSpec {
+    ProgramSpec {
+        args: args.iter().map(|arg| Blob::from(arg.as_bytes())).collect(),
+        cwd: b"%{SUBMIT_DIR}"[..].into(),
+        stdout: file("%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stdout"),
+        stderr: file("%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stderr"),
+        submit_dir: b"/w"[..].into(),
+        ..ProgramSpec::default()
+    }
+}
+
+fn encoded(body: &ProgramBody) -> Blob {
+    postcard::to_stdvec(body).expect("encodes").into()
+}
+
+fn one_cpu() -> Profile {
+    Profile::new(Request::cpus(1).expect("a request"))
+}
+
+fn task(number: u32, state: TaskState, workers: &[u32], start: u64, took: Option<u64>) -> TaskInfo {
+    let started = WallTime(SUBMITTED.0 + start);
+    TaskInfo {
+        number: TaskNumber(number),
+        state,
+        instance: Instance(0),
+        variant: 0,
+        workers: workers.iter().map(|id| WorkerId(*id)).collect(),
+        started: Some(started),
+        ended: took.map(|took| WallTime(started.0 + took)),
+        error: None,
+    }
+}
+
+fn detail(info: JobInfo, submit: Submit, tasks: Vec<TaskInfo>, rest: Vec<(TaskState, IdList)>) -> JobDetail {
+    JobDetail {
+        info,
+        submits: vec![SubmitInfo { submitted: SUBMITTED, submit: Arc::new(submit) }],
+        tasks,
+        rest,
+        workers: (1..=3).map(|id| (WorkerId(id), format!("worker{id}"))).collect(),
+        server_uid: "asShcJ".into(),
+    }
+}
+
+fn array(ids: IdList, spec: ProgramSpec, profile: Profile) -> Submit {
+    let target = JobTarget::New(JobSpec::default());
+    Submit::array(target, TaskIds::Given(ids), PROGRAM_KIND, encoded(&ProgramBody::Same(spec)), profile)
+}
+
+/// A waiting job whose ids are given as a text.
+pub(crate) fn array_job(ids: &str) -> JobDetail {
+    let ids = IdList::parse(ids).expect("ids");
+    let info = JobInfo { counts: TaskCounts { waiting: ids.len(), ..TaskCounts::default() }, ..job(1) };
+    let submit = array(ids.clone(), program(&["true"]), one_cpu());
+    detail(info, submit, vec![], vec![(TaskState::Waiting, ids)])
+}
+
+pub(crate) fn running_array() -> JobDetail {
+    let long = "echo a long argument is broken between words so that no line of it is longer than eighty characters";
+    let mut spec = program(&["bash", "-c", long]);
+    spec.stderr = Stdio::Null;
+    spec.env = [("B", "2"), ("HQ_X", "hidden"), ("A", "1")]
+        .map(|(name, value)| (Blob::from(name.as_bytes()), Blob::from(value.as_bytes())))
+        .into();
+    let entries = ["cpus=2", "foo=1"].map(|text| ResourceEntry::parse(text).expect("an entry"));
+    let request = Request::new(entries.into()).and_then(|request| request.with_weight(25_000)).expect("a request");
+    let submit = array(IdList::range(10, 10), spec, Profile::new(request));
+    let counts = TaskCounts { running: 4, finished: 4, waiting: 2, ..TaskCounts::default() };
+    let finished = (10..14).map(|n| task(n, TaskState::Finished, &[n % 3 + 1], 1_000, Some(1_003_000)));
+    let running = (14..18).map(|n| task(n, TaskState::Running, &[n % 3 + 1], 1_010_000, None));
+    let rest = vec![(TaskState::Waiting, IdList::range(18, 2))];
+    detail(named(2, "bash", counts), submit, finished.chain(running).collect(), rest)
+}
+
+pub(crate) fn failed_job() -> JobDetail {
+    let submit = array(IdList::range(0, 1), program(&["foo"]), one_cpu());
+    let mut failed = task(0, TaskState::Failed, &[1], 9_000, Some(4_000));
+    failed.error = Some(
+        "Cannot execute \"foo\": No such file or directory (os error 2)\n\
+         The program that you have tried to execute (`foo`) was not found."
+            .into(),
+    );
+    let ended = Some(WallTime(SUBMITTED.0 + 13_000));
+    let info = JobInfo { ended, ..named(3, "foo", TaskCounts { failed: 1, ..TaskCounts::default() }) };
+    detail(info, submit, vec![failed], vec![])
+}
+
+pub(crate) fn graph_job() -> JobDetail {
+    let mut submit = array(IdList::range(0, 2), program(&["a"]), one_cpu());
+    submit.shared = encoded(&ProgramBody::PerTask);
+    let parts = ["a", "b"].map(|name| postcard::to_stdvec(&program(&[name])).expect("encodes"));
+    submit.parts = Parts::new(parts).expect("parts");
+    let counts = TaskCounts { finished: 1, waiting: 1, ..TaskCounts::default() };
+    let info = JobInfo { is_open: true, submitted: WallTime(SUBMITTED.0 + 21_000_000), counts, ..job(4) };
+    let tasks = vec![task(0, TaskState::Finished, &[1], 21_000_000, Some(3_000))];
+    detail(info, submit, tasks, vec![(TaskState::Waiting, IdList::range(1, 1))])
+}
+
+/// When [`task_list_jobs`] are looked at.
+pub(crate) const TASK_LIST_NOW: WallTime = WallTime(SUBMITTED.0 + 514_000);
+
+pub(crate) fn task_list_jobs() -> [JobDetail; 3] {
+    let first = task(10, TaskState::Finished, &[1], 0, Some(1_003_999));
+    let gang = task(1, TaskState::Running, &[1, 2], 1_000, None);
+    let ids = |first| IdList::range(first, 1);
+    let mut third = failed_job();
+    third.tasks[0].started = Some(SUBMITTED);
+    third.tasks[0].ended = Some(WallTime(SUBMITTED.0 + 4_000));
+    let submit = || array(IdList::range(0, 2), program(&["true"]), one_cpu());
+    let job_of = |id, counts| named(id, "job", counts);
+    let finished = TaskCounts { finished: 1, ..TaskCounts::default() };
+    let mixed = TaskCounts { running: 1, waiting: 1, ..TaskCounts::default() };
+    [
+        detail(job_of(1, finished), array(ids(10), program(&["true"]), one_cpu()), vec![first], vec![]),
+        detail(job_of(2, mixed), submit(), vec![gang], vec![(TaskState::Waiting, ids(0))]),
+        third,
+    ]
+}

@@ -1,0 +1,251 @@
+use std::collections::BTreeSet;
+
+use hq_core::{JobDetail, Pin, ProgramSpec, Submit, TaskCounts, TaskState, WallTime, WorkerId};
+
+use super::{
+    host_names,
+    job_tasks::all_ids_text,
+    program::{Body, body, common_paths, lossy},
+    requests::request_lines,
+    state::{job_state_cell, task_color},
+};
+use crate::output::{Align, Cell, Color, Line, Table, date_utc, makespan};
+
+const BAR_WIDTH: u64 = 40;
+const COMMAND_WIDTH: usize = 80;
+const HOSTS_MAX: usize = 2;
+const FAILURES_MAX: usize = 5;
+
+/// States as a job's state lists them.
+const ORDER: [TaskState; 6] = [
+    TaskState::Running,
+    TaskState::Failed,
+    TaskState::Finished,
+    TaskState::Canceled,
+    TaskState::Waiting,
+    TaskState::Aborted,
+];
+
+/// All about a job, as it is at `now`.
+pub(crate) fn job_details(detail: &JobDetail, now: WallTime) -> Table {
+    let info = &detail.info;
+    let mut table = Table::vertical();
+    table.entry("ID", info.id.to_string());
+    table.entry("Name", info.spec.name.as_str());
+    table.entry("State", state(detail));
+    table.entry("Cancel Reason", info.cancel_reason.as_deref().unwrap_or_default());
+    table.entry("Session", if info.is_open { "open" } else { "closed" });
+    table.entry("Tasks", match info.counts.total() {
+        0 => "0".to_owned(),
+        n => format!("{n}; Ids: {}", all_ids_text(detail)),
+    });
+    table.entry("Workers", workers(detail));
+    let mut submit_dir = None;
+    if let [one] = &detail.submits[..] {
+        let body = body(&one.submit);
+        if let Body::Array(spec) = &body {
+            array(&mut table, detail, &one.submit, spec);
+        }
+        submit_dir = body.program(&one.submit, 0).map(|spec| lossy(&spec.submit_dir));
+    }
+    table.entry("Submission date", date_utc(info.submitted));
+    if let Some(dir) = submit_dir {
+        table.entry("Submission directory", dir);
+    }
+    table.entry("Makespan", makespan(info.submitted, info.ended.unwrap_or(now)));
+    table
+}
+
+/// The rows of a submit whose tasks are all the same.
+fn array(table: &mut Table, detail: &JobDetail, submit: &Submit, spec: &ProgramSpec) {
+    let Some(profile) = submit.profiles.first() else { return };
+    let paths = common_paths(spec, detail.info.id, &detail.server_uid);
+    let output = |path: Option<Vec<u8>>| path.map_or_else(|| "<None>".to_owned(), |path| lossy(&path));
+    table.entry("Resources", request_lines(profile).into_iter().collect::<Cell>());
+    table.entry("Pin", match spec.pin {
+        Pin::None => "none",
+        Pin::Taskset => "taskset",
+        Pin::OpenMp => "omp",
+    });
+    table.entry("Priority", profile.priority.to_string());
+    table.entry("Command", command(spec));
+    table.entry("Stdout", output(paths.stdout));
+    table.entry("Stderr", output(paths.stderr));
+    table.entry("Environment", environment(spec));
+    table.entry("Working directory", lossy(&paths.cwd));
+    table.entry("Task time limit", Cell::or_none(profile.time_limit));
+    table.entry("Crash limit", profile.crash_limit.to_string());
+}
+
+/// The label where there is one task, else a bar and a line for each state that occurs.
+fn state(detail: &JobDetail) -> Cell {
+    let counts = &detail.info.counts;
+    if counts.total() == 1 {
+        return job_state_cell(detail.info.state());
+    }
+    let mut lines = vec![bar(counts)];
+    for state in ORDER {
+        let n = counts.of(state);
+        if n > 0 {
+            lines.push(Line::colored(state.label(), task_color(state)).then(&format!(" ({n})"), None));
+        }
+    }
+    Cell(lines)
+}
+
+fn bar(counts: &TaskCounts) -> Line {
+    let total = counts.total().max(1);
+    let mut room = BAR_WIDTH;
+    let mut line = Line::plain("[");
+    for state in ORDER.into_iter().filter(|state| *state != TaskState::Waiting) {
+        let share = (u128::from(counts.of(state)) * u128::from(BAR_WIDTH)).div_ceil(total.into()) as u64;
+        let share = share.min(room);
+        room -= share;
+        let color = if state == TaskState::Aborted { Color::BrightRed } else { task_color(state) };
+        line = line.then(&"#".repeat(share as usize), Some(color));
+    }
+    line.then(&".".repeat(room as usize), None).then("]", None)
+}
+
+/// Names of all machines that ran tasks, by worker.
+fn workers(detail: &JobDetail) -> String {
+    let ids: BTreeSet<WorkerId> = detail.tasks.iter().flat_map(|task| task.workers.iter().copied()).collect();
+    let names: Vec<&str> = detail.workers.iter().filter(|(id, _)| ids.contains(id)).map(|(_, name)| &**name).collect();
+    let shown = names[..names.len().min(HOSTS_MAX)].join(",");
+    if names.len() > HOSTS_MAX { format!("{shown}, … ({} total)", names.len()) } else { shown }
+}
+
+fn command(spec: &ProgramSpec) -> Cell {
+    spec.args.iter().flat_map(|arg| lossy(arg).lines().flat_map(wrap).collect::<Vec<_>>()).collect()
+}
+
+/// `line` broken between words where it is too long.
+fn wrap(line: &str) -> Vec<String> {
+    if line.chars().count() <= COMMAND_WIDTH {
+        return vec![line.to_owned()];
+    }
+    let mut lines = vec![String::new()];
+    let mut width = 0;
+    for word in line.split(' ') {
+        let len = word.chars().count();
+        if width > 0 && width + 1 + len > COMMAND_WIDTH {
+            lines.push(String::new());
+            width = 0;
+        }
+        if let Some(last) = lines.last_mut() {
+            if width > 0 {
+                last.push(' ');
+                width += 1;
+            }
+            last.push_str(word);
+            width += len;
+        }
+    }
+    lines
+}
+
+fn environment(spec: &ProgramSpec) -> Cell {
+    let own = |name: &[u8]| !name.starts_with(b"HQ_");
+    let mut lines: Vec<String> = spec
+        .env
+        .iter()
+        .filter(|(name, _)| own(name))
+        .map(|(name, value)| format!("{}={}", lossy(name), lossy(value)))
+        .collect();
+    lines.sort();
+    Cell(lines.iter().map(|line| Line::plain(line)).collect())
+}
+
+/// The first failures of a job in a table, and a line that counts them; nothing where none failed.
+pub(crate) fn job_failures(detail: &JobDetail) -> Option<(Table, String)> {
+    let failed = || detail.tasks.iter().filter(|task| task.state == TaskState::Failed);
+    let total = failed().count();
+    if total == 0 {
+        return None;
+    }
+    let mut table =
+        Table::horizontal(&[("Task ID", Align::Left), ("Worker", Align::Left), ("Error", Align::Left)]);
+    for task in failed().take(FAILURES_MAX) {
+        table.row(vec![
+            task.number.to_string().into(),
+            host_names(detail, task).into_iter().map(str::to_owned).collect(),
+            task.error.as_deref().unwrap_or_default().into(),
+        ]);
+    }
+    let shown = if total > FAILURES_MAX { format!(" ({FAILURES_MAX} shown)") } else { String::new() };
+    Some((table, format!("{total} tasks failed.{shown}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{golden, samples};
+
+    fn text(detail: &JobDetail, now: u64) -> String {
+        let now = WallTime(detail.info.submitted.0 + now);
+        let mut text = job_details(detail, now).draw(false);
+        if let Some((table, line)) = job_failures(detail) {
+            text += &format!("{}{line}\n", table.draw(false));
+        }
+        text
+    }
+
+    #[test]
+    fn tables() {
+        golden("job_info_array.txt", &text(&samples::running_array(), 1_612_000));
+        golden("job_info_failed.txt", &text(&samples::failed_job(), 0));
+        golden("job_info_graph.txt", &text(&samples::graph_job(), 37_000));
+    }
+
+    #[test]
+    fn an_empty_job_has_no_ids() {
+        let mut detail = samples::graph_job();
+        detail.submits.clear();
+        detail.tasks.clear();
+        detail.rest.clear();
+        detail.info.counts = TaskCounts::default();
+        let text = text(&detail, 0);
+        let empty = format!("| State           | [{}] |", ".".repeat(40));
+        assert!(text.contains(&empty) && text.contains("| Tasks           | 0   "), "{text}");
+    }
+
+    #[test]
+    fn bars_round_up_and_stay_in_their_width() {
+        let counts = |running, finished, failed, waiting| TaskCounts {
+            running,
+            finished,
+            failed,
+            waiting,
+            ..TaskCounts::default()
+        };
+        for (counts, expected) in [
+            (counts(1, 0, 0, 999), 1),
+            (counts(1, 1, 1, 997), 3),
+            (counts(4, 4, 0, 2), 32),
+            (counts(333, 333, 334, 0), 40),
+            (counts(0, 0, 0, 5), 0),
+            (counts(u64::MAX / 4, 0, 0, u64::MAX / 4), 20),
+        ] {
+            let bar = bar(&counts).paint(false);
+            assert_eq!(bar.matches('#').count(), expected, "{counts:?}");
+            assert_eq!(bar.len(), 42, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn only_five_failures_are_shown() {
+        let mut detail = samples::failed_job();
+        let task = detail.tasks[0].clone();
+        detail.tasks = vec![task; 7];
+        let (table, line) = job_failures(&detail).expect("failures");
+        assert_eq!(line, "7 tasks failed. (5 shown)");
+        assert_eq!(table.draw(false).matches("Cannot execute").count(), 5);
+    }
+
+    #[test]
+    fn long_lines_break_between_words() {
+        assert_eq!(wrap(&"x".repeat(81)), ["x".repeat(81)]);
+        assert_eq!(wrap(&format!("{} {}", "x".repeat(79), "yy")), ["x".repeat(79), "yy".to_owned()]);
+        assert_eq!(wrap("  a  b "), ["  a  b "]);
+    }
+}

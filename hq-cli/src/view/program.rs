@@ -1,0 +1,120 @@
+use hq_core::{
+    Instance, JobId, PROGRAM_KIND, ProgramBody, ProgramSpec, Stdio, Submit, TaskNumber,
+    placeholder::{Placeholders, output_path, working_dir},
+};
+
+/// What the tasks of a submit are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// All run this program.
+    Array(ProgramSpec),
+    /// Each has a program of its own.
+    Graph,
+    /// Something that is not a program, or not readable.
+    Other,
+}
+
+/// What the tasks of `submit` are.
+pub(crate) fn body(submit: &Submit) -> Body {
+    if submit.kind != PROGRAM_KIND {
+        return Body::Other;
+    }
+    match postcard::from_bytes(&submit.shared) {
+        Ok(ProgramBody::Same(spec)) => Body::Array(spec),
+        Ok(ProgramBody::PerTask) => Body::Graph,
+        Err(_) => Body::Other,
+    }
+}
+
+impl Body {
+    /// The program of task `index`, as far as it came along.
+    pub(crate) fn program(&self, submit: &Submit, index: u64) -> Option<ProgramSpec> {
+        match self {
+            Self::Array(spec) => Some(spec.clone()),
+            Self::Graph => postcard::from_bytes(submit.parts.get(index)).ok(),
+            Self::Other => None,
+        }
+    }
+}
+
+/// Directory and output files of a program, with placeholders filled in as far as they are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Paths {
+    /// Working directory.
+    pub(crate) cwd: Vec<u8>,
+    /// Standard output; none: it goes nowhere.
+    pub(crate) stdout: Option<Vec<u8>>,
+    /// Standard error; none: it goes nowhere.
+    pub(crate) stderr: Option<Vec<u8>>,
+}
+
+/// Paths of one run of a task.
+pub(crate) fn final_paths(
+    spec: &ProgramSpec,
+    job: JobId,
+    server_uid: &str,
+    task: TaskNumber,
+    instance: Instance,
+) -> Paths {
+    fill(spec, &Placeholders { task: Some(task), instance: Some(instance), ..known(spec, job, server_uid) })
+}
+
+/// Paths as far as they are the same for all tasks.
+pub(super) fn common_paths(spec: &ProgramSpec, job: JobId, server_uid: &str) -> Paths {
+    fill(spec, &known(spec, job, server_uid))
+}
+
+fn known<'a>(spec: &'a ProgramSpec, job: JobId, server_uid: &'a str) -> Placeholders<'a> {
+    Placeholders {
+        job: Some(job),
+        submit_dir: Some(&spec.submit_dir),
+        server_uid: Some(server_uid),
+        ..Placeholders::default()
+    }
+}
+
+fn fill(spec: &ProgramSpec, known: &Placeholders<'_>) -> Paths {
+    let cwd = working_dir(&spec.cwd, known);
+    let output = |stdio: &Stdio| match stdio {
+        Stdio::Null => None,
+        Stdio::File { path, .. } => Some(output_path(path, &cwd, known)),
+    };
+    Paths { stdout: output(&spec.stdout), stderr: output(&spec.stderr), cwd }
+}
+
+/// Bytes as text, with marks for what is not UTF-8.
+pub(crate) fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::OnClose;
+
+    use super::*;
+
+    fn spec(cwd: &str, stdout: &str) -> ProgramSpec {
+        ProgramSpec {
+            cwd: cwd.as_bytes().into(),
+            stdout: Stdio::File { path: stdout.as_bytes().into(), on_close: OnClose::Keep },
+            submit_dir: b"/s"[..].into(),
+            ..ProgramSpec::default()
+        }
+    }
+
+    #[test]
+    fn paths() {
+        const USUAL: &str = "%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stdout";
+        for (cwd, stdout, common, run) in [
+            ("%{SUBMIT_DIR}", USUAL, "/s/job-1/%{TASK_ID}.stdout", "/s/job-1/7.stdout"),
+            ("/tmp/%{TASK_ID}", USUAL, "/tmp/%{TASK_ID}/job-1/%{TASK_ID}.stdout", "/tmp/7/job-1/7.stdout"),
+            ("%{INSTANCE_ID}-dir", "%{INSTANCE_ID}.out", "/s/%{INSTANCE_ID}-dir/%{INSTANCE_ID}.out", "/s/2-dir/2.out"),
+            ("d", "/x/%{SERVER_UID}-%{FOO}", "/x/AbC123-%{FOO}", "/x/AbC123-%{FOO}"),
+        ] {
+            let spec = spec(cwd, stdout);
+            assert_eq!(common_paths(&spec, JobId(1), "AbC123").stdout.as_deref(), Some(common.as_bytes()), "{cwd} {stdout}");
+            let last = final_paths(&spec, JobId(1), "AbC123", TaskNumber(7), Instance(2));
+            assert_eq!((last.stdout.as_deref(), last.stderr), (Some(run.as_bytes()), None), "{cwd} {stdout}");
+        }
+    }
+}

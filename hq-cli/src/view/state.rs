@@ -1,0 +1,41 @@
+use hq_core::{JobState, TaskState};
+
+use crate::output::{Cell, Color};
+
+/// The state of a job.
+pub(super) fn job_state_cell(state: JobState) -> Cell {
+    let color = match state {
+        JobState::Running => Color::Yellow,
+        JobState::Waiting => Color::Cyan,
+        JobState::Failed => Color::Red,
+        JobState::Aborted => Color::Blue,
+        JobState::Canceled => Color::Magenta,
+        JobState::Finished => Color::Green,
+        JobState::Opened => return state.label().into(),
+    };
+    Cell::colored(state.label(), color)
+}
+
+/// The colour of a state of tasks in cells.
+pub(super) const fn task_color(state: TaskState) -> Color {
+    match state {
+        TaskState::Waiting => Color::Cyan,
+        TaskState::Running => Color::Yellow,
+        TaskState::Finished => Color::Green,
+        TaskState::Failed => Color::Red,
+        TaskState::Canceled => Color::Magenta,
+        TaskState::Aborted => Color::Blue,
+    }
+}
+
+/// The name of a state in JSON.
+pub(super) const fn task_state_json(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Waiting => "waiting",
+        TaskState::Running => "running",
+        TaskState::Finished => "finished",
+        TaskState::Failed => "failed",
+        TaskState::Canceled => "canceled",
+        TaskState::Aborted => "aborted",
+    }
+}

@@ -1,0 +1,161 @@
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+};
+
+use hq_core::{
+    CancelOutcome, ClientReply, ClientRequest, Event, EventKind, IdList, JobDetail, JobId, JobInfo, JobState, Selector,
+    Seq, TaskNumber, TaskState,
+};
+
+use crate::{EngineError, EngineHandle, EventStream, JobReport, events::Item};
+
+/// A job that was handed over. Awaited, it gives the job's [`JobResult`]; dropped, the job goes on.
+#[derive(Clone, Debug)]
+pub struct JobHandle {
+    id: JobId,
+    /// Number of the first event that can be about the job.
+    since: Option<Seq>,
+    handle: EngineHandle,
+}
+
+/// A job that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobResult {
+    /// Its counts and times.
+    pub info: JobInfo,
+    /// Tasks that failed, by number, and why.
+    pub failures: Vec<(TaskNumber, String)>,
+}
+
+impl JobResult {
+    /// Whether every task finished.
+    pub fn is_success(&self) -> bool {
+        self.info.state() == JobState::Finished
+    }
+}
+
+impl JobHandle {
+    pub(crate) const fn new(id: JobId, since: Option<Seq>, handle: EngineHandle) -> Self {
+        Self { id, since, handle }
+    }
+
+    /// The job.
+    pub const fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// Waits until all tasks have ended and that is durable, and an open job is closed.
+    ///
+    /// # Errors
+    /// Where the engine ends before, or the job is forgotten.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn wait(&self) -> Result<JobResult, EngineError> {
+        self.handle.call(ClientRequest::WaitJobs { jobs: self.selector(), until_closed: true }).await?;
+        let info = self.info().await?;
+        if info.counts.failed == 0 {
+            return Ok(JobResult { info, failures: vec![] });
+        }
+        let tasks = self.details().await?.tasks;
+        let failed = tasks.into_iter().filter(|task| task.state == TaskState::Failed);
+        let failures = failed.map(|task| (task.number, task.error.unwrap_or_default())).collect();
+        Ok(JobResult { info, failures })
+    }
+
+    /// Its counts and times.
+    ///
+    /// # Errors
+    /// Where the engine has ended, or the job is forgotten.
+    pub async fn info(&self) -> Result<JobInfo, EngineError> {
+        match self.handle.call(ClientRequest::Jobs(self.selector())).await? {
+            ClientReply::Jobs(mut jobs) => jobs.pop().ok_or(EngineError::Forgotten(self.id)),
+            other => Err(EngineError::Unexpected(Box::new(other))),
+        }
+    }
+
+    /// All that is known of its tasks.
+    ///
+    /// # Errors
+    /// Where the engine has ended, or the job is forgotten.
+    pub async fn details(&self) -> Result<JobDetail, EngineError> {
+        match self.handle.call(ClientRequest::JobDetails { jobs: self.selector(), bodies: false }).await? {
+            ClientReply::JobDetails(mut jobs) => jobs.pop().ok_or(EngineError::Forgotten(self.id)),
+            other => Err(EngineError::Unexpected(Box::new(other))),
+        }
+    }
+
+    /// What ran where, for how long, and how much of the workers that used.
+    ///
+    /// # Errors
+    /// Where the engine has ended, or the job is forgotten.
+    pub async fn report(&self) -> Result<JobReport, EngineError> {
+        Ok(JobReport::new(&self.details().await?, &self.handle.all_workers().await?))
+    }
+
+    /// Cancels what has not ended.
+    ///
+    /// # Errors
+    /// Where the engine has ended.
+    pub async fn cancel(&self) -> Result<CancelOutcome, EngineError> {
+        match self.handle.call(ClientRequest::CancelJobs { jobs: self.selector(), reason: None }).await? {
+            ClientReply::Canceled(mut outcomes) => {
+                Ok(outcomes.pop().map_or(CancelOutcome::NotFound, |(_, outcome)| outcome))
+            }
+            other => Err(EngineError::Unexpected(Box::new(other))),
+        }
+    }
+
+    /// What happens to the job, from its submit to its end.
+    ///
+    /// # Errors
+    /// Where the engine has ended.
+    pub async fn events(&self) -> Result<JobEvents, EngineError> {
+        let events = EventStream::subscribe(self.handle.clone(), self.since, Some(vec![self.id])).await?;
+        Ok(JobEvents { job: self.clone(), events, has_ended: false })
+    }
+
+    fn selector(&self) -> Selector {
+        Selector::Ids(IdList::range(self.id.0, 1))
+    }
+}
+
+impl IntoFuture for JobHandle {
+    type Output = Result<JobResult, EngineError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.wait().await })
+    }
+}
+
+/// The events of one job; the last one tells that it has ended.
+#[derive(Debug)]
+pub struct JobEvents {
+    job: JobHandle,
+    events: EventStream,
+    has_ended: bool,
+}
+
+impl JobEvents {
+    /// The next event; `None` after the job's end, or the engine's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        while !self.has_ended {
+            match self.events.next_item().await? {
+                Item::Event(event) => {
+                    self.has_ended = matches!(event.kind, EventKind::JobCompleted { .. });
+                    return Some(*event);
+                }
+                // What was left out may have been the end.
+                Item::Gap => {
+                    self.has_ended = self.job.info().await.map_or(true, |info| !info.is_open && info.ended.is_some());
+                }
+            }
+        }
+        None
+    }
+}

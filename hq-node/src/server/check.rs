@@ -1,0 +1,186 @@
+use hq_core::{FromWorker, IdList, JobSpec, LaneReport, OrdinalRange, Outcome, Refusal, Submit, WorkerConfig};
+
+/// Jobs or workers that a command may name; a listing may name any number.
+const IDS_MAX: u64 = 1 << 20;
+/// Tasks of a submit.
+const TASKS_MAX: u64 = 1 << 31;
+/// Bytes of a reason for a cancel.
+const REASON_MAX: usize = 200;
+/// Bytes of a name.
+const NAME_MAX: usize = 4096;
+/// Bytes of an error text that are kept.
+const ERROR_MAX: usize = 16 * 1024;
+
+fn invalid(text: impl Into<String>) -> Refusal {
+    Refusal::Invalid(text.into())
+}
+
+/// A command may name that many.
+pub(super) fn ids(ids: &IdList) -> Result<(), Refusal> {
+    if ids.len() > IDS_MAX {
+        return Err(invalid(format!("{} ids are too many for one command: at most {IDS_MAX} are possible", ids.len())));
+    }
+    Ok(())
+}
+
+/// A reason for a cancel.
+pub(super) fn reason(reason: Option<&String>) -> Result<(), Refusal> {
+    match reason.map(String::len) {
+        Some(len) if len > REASON_MAX => {
+            Err(invalid(format!("the reason has {len} bytes: at most {REASON_MAX} are possible")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name as it comes from a client.
+pub(super) fn name(what: &str, name: &str) -> Result<(), Refusal> {
+    if name.len() > NAME_MAX {
+        return Err(invalid(format!("the {what} has {} bytes: at most {NAME_MAX} are possible", name.len())));
+    }
+    if name.contains(['\n', '\t', '\0']) {
+        return Err(invalid(format!("the {what} must not contain newlines, tabs or zero bytes")));
+    }
+    Ok(())
+}
+
+/// A job that is to be made.
+pub(super) fn spec(spec: &JobSpec) -> Result<(), Refusal> {
+    name("name of the job", &spec.name)
+}
+
+/// That the columns of a submit fit together; what they mean is the scheduler's to check.
+pub(super) fn submit(submit: &Submit) -> Result<(), Refusal> {
+    let count = submit.ids.count();
+    if let hq_core::JobTarget::New(new) = &submit.job {
+        spec(new)?;
+    }
+    name("kind of the tasks", &submit.kind)?;
+    let fits = |len: u64| len == 0 || len == count;
+    if count > TASKS_MAX {
+        Err(invalid(format!("{count} tasks are too many for one submit: at most {TASKS_MAX} are possible")))
+    } else if submit.kind.is_empty() {
+        Err(invalid("the tasks have no kind"))
+    } else if submit.profiles.is_empty() {
+        Err(invalid("the submit says nothing of what its tasks need"))
+    } else if !fits(submit.profile_of.len() as u64)
+        || submit.profile_of.iter().any(|i| usize::from(*i) >= submit.profiles.len())
+    {
+        Err(invalid("the profiles of the submit do not fit its tasks"))
+    } else if !submit.parts.is_sound() || !fits(submit.parts.len()) {
+        Err(invalid("the bodies of the submit do not fit its tasks"))
+    } else if !submit.deps.is_sound() || !fits(submit.deps.rows()) {
+        Err(invalid("the dependencies of the submit do not fit its tasks"))
+    } else {
+        Ok(())
+    }
+}
+
+/// What a worker says of itself; its resources are checked where they are read.
+pub(super) fn worker(config: &WorkerConfig) -> Result<(), String> {
+    let kinds = config.kinds.iter().map(|kind| ("a kind of bodies", kind.as_str()));
+    let texts = [
+        ("the hostname", config.hostname.as_str()),
+        ("the group", config.group.as_str()),
+        ("the working directory", config.work_dir.as_str()),
+    ];
+    if let Some((what, text)) = texts.into_iter().chain(kinds).find(|(_, text)| text.len() > NAME_MAX) {
+        return Err(format!("{what} has {} bytes: at most {NAME_MAX} are possible", text.len()));
+    }
+    if config.kinds.len() > 1024 {
+        return Err(format!("{} kinds of bodies are too many: at most 1024 are possible", config.kinds.len()));
+    }
+    Ok(())
+}
+
+/// Cuts texts to what is kept; says whether the ranges of a message are such that a sound worker may send them.
+pub(super) fn from_worker(message: &mut FromWorker) -> bool {
+    match message {
+        FromWorker::Report(report) => {
+            report.lanes.iter_mut().for_each(cut_texts);
+            true
+        }
+        FromWorker::Recalled { tasks, .. } => tasks.iter().all(is_range),
+        FromWorker::Hello(_) | FromWorker::Heartbeat | FromWorker::Leaving { .. } => true,
+    }
+}
+
+fn is_range(range: &OrdinalRange) -> bool {
+    range.len > 0 && range.start.0.checked_add(range.len).is_some()
+}
+
+fn cut_texts(lane: &mut LaneReport) {
+    for end in &mut lane.ended {
+        if let Outcome::Failed(text) = &mut end.outcome
+            && text.len() > ERROR_MAX
+        {
+            let at = (0..=ERROR_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            text.truncate(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{
+        Blob, Deps, Epoch, GrantId, JobTarget, Ordinal, Parts, Profile, Report, Request, RunEnd, Span, TaskIds,
+    };
+
+    use super::*;
+
+    fn three() -> Submit {
+        let profile = Profile::new(Request::cpus(1).unwrap());
+        let target = JobTarget::New(JobSpec::default());
+        Submit::array(target, TaskIds::Next(3), "program", Blob::default(), profile)
+    }
+
+    #[test]
+    fn columns_have_to_fit() {
+        submit(&three()).unwrap();
+        let deps = Deps::new([vec![], vec![(hq_core::TaskNumber(0), hq_core::DepKind::Success)]]).unwrap();
+        type Spoil = fn(&mut Submit);
+        let cases: [(&str, Spoil); 6] = [
+            ("what its tasks need", |s| s.profiles.clear()),
+            ("profiles", |s| s.profile_of = vec![0, 0]),
+            ("profiles", |s| s.profile_of = vec![0, 1, 0]),
+            ("no kind", |s| s.kind.clear()),
+            ("bodies", |s| s.parts = Parts::new(["a", "b"]).unwrap()),
+            ("too many", |s| s.ids = TaskIds::Next(u32::MAX)),
+        ];
+        for (part, spoil) in cases {
+            let mut spoilt = three();
+            spoil(&mut spoilt);
+            let Err(Refusal::Invalid(text)) = submit(&spoilt) else { panic!("{part}") };
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(submit(&Submit { deps, ..three() }).is_err());
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        for (name_len, ok) in [(NAME_MAX, true), (NAME_MAX + 1, false)] {
+            let config = WorkerConfig::new("h".repeat(name_len), hq_core::WorkerResources::cpus(1).unwrap());
+            assert_eq!(worker(&config).is_ok(), ok, "{name_len}");
+        }
+        assert!(reason(Some(&"x".repeat(200))).is_ok() && reason(Some(&"x".repeat(201))).is_err());
+        assert!(name("name", "a b").is_ok() && name("name", "a\nb").is_err());
+        assert!(ids(&IdList::range(0, 1 << 20)).is_ok() && ids(&IdList::range(0, (1 << 20) + 1)).is_err());
+    }
+
+    #[test]
+    fn long_errors_are_cut_between_characters() {
+        let grant = GrantId { epoch: Epoch(1), n: 1 };
+        let outcome = Outcome::Failed(format!("x{}", "ä".repeat(ERROR_MAX)));
+        let end = RunEnd { task: Ordinal(0), age: Span::ZERO, took: Span::ZERO, outcome };
+        let mut message =
+            FromWorker::Report(Report { seq: 1, lanes: vec![LaneReport { grant, ended: vec![end], started: None }] });
+        assert!(from_worker(&mut message));
+        let FromWorker::Report(report) = &message else { panic!("still a report") };
+        let Outcome::Failed(text) = &report.lanes[0].ended[0].outcome else { panic!("still failed") };
+        assert_eq!(text.len(), ERROR_MAX - 1);
+        for (start, len, ok) in [(0, 1, true), (0, 0, false), (u64::MAX, 2, false)] {
+            let tasks = vec![OrdinalRange::new(Ordinal(start), len)];
+            assert_eq!(from_worker(&mut FromWorker::Recalled { grant, n: 1, tasks }), ok);
+        }
+    }
+}

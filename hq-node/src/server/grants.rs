@@ -1,0 +1,79 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use hq_core::{Fact, GrantId, WorkerId};
+
+/// Grants that are open, as the facts tell of them.
+#[derive(Debug, Default)]
+pub(super) struct GrantBook {
+    grants: BTreeMap<GrantId, Grant>,
+    of_worker: BTreeMap<WorkerId, BTreeSet<GrantId>>,
+}
+
+/// What events tell of a grant.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) variant: u8,
+    /// The main one first.
+    pub(super) workers: Vec<WorkerId>,
+}
+
+impl GrantBook {
+    /// Applies a fact.
+    pub(super) fn apply(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Boot { .. } => *self = Self::default(),
+            Fact::GrantOpened { grant, workers, variant, .. } => {
+                for worker in workers {
+                    self.of_worker.entry(*worker).or_default().insert(*grant);
+                }
+                self.grants.insert(*grant, Grant { variant: *variant, workers: workers.clone() });
+            }
+            Fact::GrantClosed { grant } => self.close(*grant),
+            Fact::WorkerLost { worker, .. } => {
+                for grant in self.of_worker.remove(worker).unwrap_or_default() {
+                    self.close(grant);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, grant: GrantId) {
+        for worker in self.grants.remove(&grant).map_or(vec![], |grant| grant.workers) {
+            if let Some(grants) = self.of_worker.get_mut(&worker) {
+                grants.remove(&grant);
+                if grants.is_empty() {
+                    self.of_worker.remove(&worker);
+                }
+            }
+        }
+    }
+
+    /// The grant of that name, if it is open.
+    pub(super) fn get(&self, grant: GrantId) -> Option<&Grant> {
+        self.grants.get(&grant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{Allocation, ClassId, Epoch, LossReason};
+
+    use super::*;
+
+    #[test]
+    fn a_gang_ends_with_any_of_its_workers() {
+        let mut book = GrantBook::default();
+        let name = |n| GrantId { epoch: Epoch(1), n };
+        for (n, workers) in [(1, vec![WorkerId(1), WorkerId(2)]), (2, vec![WorkerId(1)])] {
+            let (class, tasks) = (ClassId(0), vec![]);
+            let allocation = Allocation::default();
+            book.apply(&Fact::GrantOpened { grant: name(n), workers, class, variant: 1, allocation, tasks });
+        }
+        book.apply(&Fact::WorkerLost { worker: WorkerId(2), reason: LossReason::Stopped });
+        assert!(book.get(name(1)).is_none());
+        assert_eq!(book.get(name(2)).unwrap().workers, [WorkerId(1)]);
+        book.apply(&Fact::GrantClosed { grant: name(2) });
+        assert!(book.grants.is_empty() && book.of_worker.is_empty(), "nothing is left behind");
+    }
+}

@@ -1,0 +1,8 @@
+//! What clients ask: one file per group of requests.
+
+mod control;
+mod jobs;
+mod lists;
+mod waits;
+
+pub(super) use waits::JobWait;

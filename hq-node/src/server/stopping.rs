@@ -1,0 +1,62 @@
+use hq_core::{ClientReply, LinkId, LossReason, Refusal, RequestId, Span, Tick};
+
+use super::{ServerNode, ServerOutput};
+
+/// How long a stopping server waits for its journal.
+const PATIENCE: Span = Span::secs(5);
+
+/// Whether a server still works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It does.
+    Running,
+    /// It waits until all that it knows is safe, and takes nothing more.
+    Stopping {
+        /// Those who asked for the end.
+        calls: Vec<(LinkId, RequestId)>,
+        /// It does not wait longer.
+        until: Tick,
+    },
+    /// It has ended.
+    Stopped,
+}
+
+impl ServerNode {
+    /// Begins the end; `call` is answered when it is there.
+    pub(super) fn begin_stop(&mut self, call: Option<(LinkId, RequestId)>) {
+        match &mut self.phase {
+            Phase::Running => {
+                self.phase = Phase::Stopping { calls: call.into_iter().collect(), until: self.now.after(PATIENCE) };
+            }
+            Phase::Stopping { calls, .. } => calls.extend(call),
+            Phase::Stopped => {}
+        }
+    }
+
+    /// Ends, if that is asked for and nothing is left to wait for. Workers are told to end; in the books they stay, as
+    /// they go with their server.
+    pub(super) fn finish_stop(&mut self) {
+        let Phase::Stopping { calls, until } = &mut self.phase else { return };
+        let is_safe = self.ledger.is_settled();
+        if !is_safe && self.ledger.failure().is_none() && self.now < *until {
+            return;
+        }
+        for (link, id) in std::mem::take(calls) {
+            self.reply(link, id, ClientReply::Done);
+        }
+        self.phase = Phase::Stopped;
+        let late = Refusal::JournalFailed("it did not confirm in time, and the server ends".to_owned());
+        for (link, session) in &mut self.clients.links {
+            session.refuse_unsafe(&late);
+            self.touched.insert(*link);
+        }
+        for (link, session) in &mut self.workers.links {
+            session.stop(LossReason::ServerEnded);
+            self.touched.insert(*link);
+        }
+        self.closing.extend(self.clients.links.keys());
+        self.closing.extend(self.workers.links.keys());
+        self.flush();
+        self.outputs.push_back(ServerOutput::Stop);
+    }
+}

@@ -1,0 +1,7 @@
+//! The worker machine against its rules, and against a naive model.
+
+mod kit;
+mod leaving;
+mod random;
+mod rules;
+mod volume;

@@ -1,0 +1,223 @@
+//! What may be refused.
+
+use std::sync::Arc;
+
+use hq_core::{
+    CancelOutcome, CloseOutcome, Epoch, Fact, IdList, JobId, JobSpec, JobTarget, Ordinal, Refusal, Span, Submit, TaskIds, TaskNumber,
+    TaskState, Tick, WorkerConfig, WorkerId,
+};
+
+use crate::{Action, CancelToken, JoinRefused, Scheduler, state::Effects};
+
+/// What came of a cancel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Canceling {
+    /// It is complete.
+    Done(CancelOutcome),
+    /// It waits for recalls: [`Action::Canceled`] will tell, after at most two seconds.
+    Pending(CancelToken),
+}
+
+const HEARTBEAT_MIN: Span = Span::millis(150);
+/// More tasks in one submit cannot be numbered.
+const TASKS_MAX: u64 = 1 << 32;
+
+impl Scheduler {
+    /// Begins a life: the epoch after the last one. Workers of the life before are gone, their tasks wait again.
+    pub fn boot(&mut self, now: Tick, server_uid: String, wall: u64, version: String) -> Epoch {
+        let epoch = Epoch(self.state.epoch.0 + 1);
+        let mut fx = Effects::default();
+        self.emit(now, Fact::Boot { epoch, server_uid, wall, version }, &mut fx);
+        self.mind = crate::mind::Mind::default();
+        if let Some((order, placement)) = self.state.policy.clone()
+            && let Err(error) = self.policies.choose(&order, &placement)
+        {
+            // A policy of an embedder that is not registered this time: the default decides until one is chosen.
+            self.actions.push_back(Action::Warn(error));
+        }
+        fx.ready.extend(self.state.ready.keys().copied());
+        self.settle(now, fx);
+        epoch
+    }
+
+    /// Takes tasks.
+    ///
+    /// # Errors
+    /// Says why not; nothing has changed then.
+    pub fn submit(&mut self, now: Tick, mut submit: Submit) -> Result<JobId, Refusal> {
+        let job = match &submit.job {
+            JobTarget::New(_) => JobId(self.state.last_job.checked_add(1).ok_or_else(|| invalid("no more job ids"))?),
+            JobTarget::Attach(job) => {
+                let known = self.state.jobs.get(job).ok_or(Refusal::NoJob(*job))?;
+                if known.is_open { *job } else { return Err(Refusal::NotOpen(*job)) }
+            }
+        };
+        check_shape(&submit)?;
+        let ids = self.settle_ids(job, &submit)?;
+        submit.ids = TaskIds::Given(ids);
+        self.check_deps(job, &submit)?;
+        let base = Ordinal(self.state.next_ordinal);
+        let mut fx = Effects::default();
+        self.emit(now, Fact::Submitted { job, base, submit: Arc::new(submit) }, &mut fx);
+        self.settle(now, fx);
+        Ok(job)
+    }
+
+    /// Makes an open job.
+    pub fn open(&mut self, now: Tick, spec: JobSpec) -> JobId {
+        let job = JobId(self.state.last_job.saturating_add(1));
+        self.emit(now, Fact::JobOpened { job, spec }, &mut Effects::default());
+        job
+    }
+
+    /// Closes an open job.
+    pub fn close(&mut self, now: Tick, job: JobId) -> CloseOutcome {
+        match self.state.jobs.get(&job) {
+            None => CloseOutcome::NotFound,
+            Some(known) if !known.is_open => CloseOutcome::AlreadyClosed,
+            Some(_) => {
+                self.emit(now, Fact::JobClosed { job }, &mut Effects::default());
+                CloseOutcome::Closed
+            }
+        }
+    }
+
+    /// Cancels what has not ended of a job.
+    pub fn cancel(&mut self, now: Tick, job: JobId, reason: Option<String>) -> Canceling {
+        let Some(known) = self.state.jobs.get(&job) else { return Canceling::Done(CancelOutcome::NotFound) };
+        if known.counts.is_terminated() {
+            return Canceling::Done(CancelOutcome::NothingLeft);
+        }
+        let mut fx = Effects::default();
+        self.emit(now, Fact::JobCanceled { job, reason }, &mut fx);
+        self.mind.last_token += 1;
+        let token = CancelToken(self.mind.last_token);
+        let ended = self.withdraw(now, job, TaskState::Canceled, Some(token), &mut fx);
+        self.settle(now, fx);
+        match ended {
+            Some(ended) => Canceling::Done(self.cancel_outcome(job, ended)),
+            None => Canceling::Pending(token),
+        }
+    }
+
+    /// Removes a closed, terminated job from the books; says whether it did.
+    pub fn forget(&mut self, now: Tick, job: JobId) -> bool {
+        let gone = self.state.jobs.get(&job).is_some_and(|known| !known.is_open && known.counts.is_terminated());
+        // A cancelled task may still be dying in a lane, whose books name it.
+        let held = self.state.grants.values().any(|lane| {
+            lane.tasks.iter().any(|range| self.state.submit_of(range.start).is_some_and(|(_, submit)| submit.job == job))
+        });
+        let gone = gone && !held;
+        if gone {
+            let bases = self.state.jobs.get(&job).map(|job| job.submits.clone()).unwrap_or_default();
+            for base in bases {
+                self.drop_body(base);
+            }
+            self.emit(now, Fact::JobForgotten { job }, &mut Effects::default());
+        }
+        gone
+    }
+
+    /// Lets another order and placement decide, from the next round on.
+    ///
+    /// # Errors
+    /// For names that are not registered.
+    pub fn set_policy(&mut self, now: Tick, order: &str, placement: &str) -> Result<(), Refusal> {
+        self.policies.choose(order, placement).map_err(Refusal::Invalid)?;
+        let fact = Fact::PolicyChanged { order: order.to_owned(), placement: placement.to_owned() };
+        self.emit(now, fact, &mut Effects::default());
+        self.mind.dirty_queues.extend(self.state.ready.keys().copied());
+        self.mind.dirty_workers.extend(self.state.workers.keys().copied());
+        self.mind.needs_round = true;
+        Ok(())
+    }
+
+    /// Takes a worker.
+    ///
+    /// # Errors
+    /// For what the engine cannot count.
+    pub fn join(&mut self, now: Tick, config: WorkerConfig) -> Result<WorkerId, JoinRefused> {
+        if config.heartbeat <= HEARTBEAT_MIN {
+            return Err(JoinRefused::Heartbeat(config.heartbeat));
+        }
+        let worker = WorkerId(self.state.last_worker.checked_add(1).ok_or(JoinRefused::Workers)?);
+        let mut fx = Effects::default();
+        self.count_resources(&config, true);
+        self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
+        self.note_capable(worker);
+        self.mind.idle.insert(worker, now);
+        self.settle(now, fx);
+        Ok(worker)
+    }
+
+    /// What the numbers of the submit are: given and new in the job, or the next free ones.
+    fn settle_ids(&self, job: JobId, submit: &Submit) -> Result<IdList, Refusal> {
+        let submits = self.state.jobs.get(&job).map(|job| job.submits.as_slice()).unwrap_or_default();
+        let known = || submits.iter().filter_map(|base| self.state.submits.get(base)?.ids());
+        match &submit.ids {
+            TaskIds::Given(ids) => {
+                for other in known().filter(|other| other.overlaps(ids)) {
+                    let twice = ids.iter().find(|number| other.index_of(*number).is_some()).unwrap_or(0);
+                    return Err(Refusal::TaskExists(TaskNumber(twice), job));
+                }
+                Ok(ids.clone())
+            }
+            TaskIds::Next(count) => {
+                let first = match known().filter_map(IdList::max).max() {
+                    None => 0,
+                    Some(max) => max.checked_add(1).ok_or_else(|| invalid("no more task numbers in this job"))?,
+                };
+                if count.checked_sub(1).is_some_and(|n| first.checked_add(n).is_none()) {
+                    return Err(invalid("no more task numbers in this job"));
+                }
+                Ok(IdList::range(first, *count))
+            }
+        }
+    }
+
+    /// Each dependency is a task at an earlier index, or of an earlier submit: cycles cannot be expressed.
+    fn check_deps(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
+        let TaskIds::Given(ids) = &submit.ids else { return Ok(()) };
+        for i in 0..submit.deps.rows() {
+            for (on, _) in submit.deps.of(i) {
+                let sound = match ids.index_of(on.0) {
+                    Some(index) => index < i,
+                    None => self.state.find(job, on).is_some(),
+                };
+                if !sound {
+                    return Err(Refusal::Dependency { task: TaskNumber(ids.get(i).unwrap_or(0)), on });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the columns of a submit fit together.
+fn check_shape(submit: &Submit) -> Result<(), Refusal> {
+    let n = submit.ids.count();
+    let fits = |len: u64| len == 0 || len == n;
+    if n == 0 && matches!(submit.job, JobTarget::New(_)) {
+        return Err(invalid("a submit has to have at least one task"));
+    }
+    if n >= TASKS_MAX {
+        return Err(invalid("a submit can have at most 4294967295 tasks"));
+    }
+    if submit.profiles.is_empty() || submit.profiles.len() > 1 << 16 {
+        return Err(invalid("a submit has to have 1 to 65536 profiles"));
+    }
+    if submit.profile_of.iter().any(|profile| usize::from(*profile) >= submit.profiles.len()) {
+        return Err(invalid("a task refers to a profile that does not exist"));
+    }
+    if !fits(submit.profile_of.len() as u64) || !fits(submit.parts.len()) || !fits(submit.deps.rows()) {
+        return Err(invalid("the columns of the submit differ in length"));
+    }
+    if !submit.parts.is_sound() || !submit.deps.is_sound() {
+        return Err(invalid("the columns of the submit contradict each other"));
+    }
+    Ok(())
+}
+
+fn invalid(text: &str) -> Refusal {
+    Refusal::Invalid(text.to_owned())
+}

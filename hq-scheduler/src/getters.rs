@@ -1,0 +1,169 @@
+//! What can be asked, without a side effect.
+
+use hq_core::{GrantId, JobId, Ordinal, OrdinalRange, TaskNumber, TaskState, WorkerId, WorkerRuntime};
+
+use crate::{
+    Scheduler,
+    state::{Job, LostWorker, Worker},
+    view::{JobTasks, JobView, TaskView, WorkerView},
+};
+
+impl Scheduler {
+    /// The largest job id ever given.
+    pub fn last_job(&self) -> Option<JobId> {
+        (self.state.last_job > 0).then_some(JobId(self.state.last_job))
+    }
+
+    /// All jobs by id.
+    pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
+        self.state.jobs.iter().map(|(id, job)| self.view_job(*id, job))
+    }
+
+    /// One job.
+    pub fn job(&self, job: JobId) -> Option<JobView<'_>> {
+        Some(self.view_job(job, self.state.jobs.get(&job)?))
+    }
+
+    fn view_job<'a>(&'a self, id: JobId, job: &'a Job) -> JobView<'a> {
+        let submits = job.submits.iter().filter_map(|base| {
+            let submit = self.state.submits.get(base)?;
+            Some((*base, &submit.submit, submit.at))
+        });
+        JobView {
+            id,
+            spec: &job.spec,
+            is_open: job.is_open,
+            counts: job.counts,
+            cancel_reason: job.cancel_reason.as_deref(),
+            created: job.created,
+            ended: job.ended,
+            submits: submits.collect(),
+        }
+    }
+
+    /// Tasks of a job.
+    pub fn job_tasks(&self, job: JobId) -> Option<JobTasks> {
+        let mut tasks = JobTasks::default();
+        let (mut waiting, mut canceled, mut aborted) = (vec![], vec![], vec![]);
+        for base in &self.state.jobs.get(&job)?.submits {
+            let Some(submit) = self.state.submits.get(base) else { continue };
+            let range = self.state.range_of(*base);
+            let mut bare = self.state.unfinished(*base, range);
+            for (task, _) in self.state.records.in_range(range) {
+                tasks.recorded.push(task);
+                bare.remove(OrdinalRange::one(task));
+            }
+            waiting.extend(bare.iter());
+            canceled.extend(submit.canceled.iter());
+            aborted.extend(submit.aborted.iter());
+        }
+        for (state, ranges) in [(TaskState::Waiting, waiting), (TaskState::Canceled, canceled), (TaskState::Aborted, aborted)] {
+            if !ranges.is_empty() {
+                tasks.rest.push((state, ranges));
+            }
+        }
+        Some(tasks)
+    }
+
+    /// One task.
+    pub fn task(&self, task: Ordinal) -> Option<TaskView<'_>> {
+        let state = self.state.task_state(task)?;
+        let entry = self.state.records.get(task);
+        let ran = entry.filter(|entry| entry.worker != WorkerId(0));
+        let shown = ran.filter(|_| state != TaskState::Waiting);
+        let workers = match (self.state.records.gang(task), shown) {
+            (_, None) => vec![],
+            (Some(gang), Some(_)) => gang.to_vec(),
+            (None, Some(entry)) => vec![entry.worker],
+        };
+        Some(TaskView {
+            state,
+            instance: self.state.records.instance(task),
+            variant: shown.map_or(0, |entry| entry.variant),
+            workers,
+            started: shown.map(|entry| entry.start),
+            ended: shown.filter(|_| state.is_end()).map(|entry| entry.start.after(entry.took)),
+            error: self.state.records.error(task),
+        })
+    }
+
+    /// Job and number of a task.
+    pub fn locate(&self, task: Ordinal) -> Option<(JobId, TaskNumber)> {
+        let (base, submit) = self.state.submit_of(task)?;
+        Some((submit.job, submit.number(task.0 - base.0)))
+    }
+
+    /// The task of that number.
+    pub fn find(&self, job: JobId, number: TaskNumber) -> Option<Ordinal> {
+        self.state.find(job, number)
+    }
+
+    /// The largest worker id ever given.
+    pub fn last_worker(&self) -> Option<WorkerId> {
+        (self.state.last_worker > 0).then_some(WorkerId(self.state.last_worker))
+    }
+
+    /// All workers that ever were in this life of the server, by id.
+    pub fn workers(&self) -> impl Iterator<Item = WorkerView<'_>> {
+        let mut all: Vec<WorkerView<'_>> = self.state.workers.iter().map(|(id, worker)| self.view_worker(*id, worker)).collect();
+        all.extend(self.state.lost.iter().map(|(id, lost)| self.view_lost(*id, lost)));
+        all.sort_by_key(|worker| worker.id);
+        all.into_iter()
+    }
+
+    /// One worker.
+    pub fn worker(&self, worker: WorkerId) -> Option<WorkerView<'_>> {
+        let live = self.state.workers.get(&worker).map(|known| self.view_worker(worker, known));
+        live.or_else(|| self.state.lost.get(&worker).map(|lost| self.view_lost(worker, lost)))
+    }
+
+    fn view_worker<'a>(&'a self, id: WorkerId, worker: &'a Worker) -> WorkerView<'a> {
+        let gang = worker.gang.and_then(|grant| self.state.grants.get(&grant));
+        let runtime = match gang {
+            Some(gang) => WorkerRuntime::Gang { main: gang.worker() == id },
+            None => {
+                let lanes = || worker.grants.iter().filter_map(|grant| self.state.grants.get(grant));
+                WorkerRuntime::Single {
+                    assigned: lanes().filter(|lane| !lane.tasks.is_empty()).count() as u64,
+                    running: lanes().filter(|lane| lane.running.is_some()).count() as u64,
+                    reserved: false,
+                }
+            }
+        };
+        WorkerView {
+            id,
+            config: &worker.config,
+            joined: worker.joined,
+            lost: None,
+            runtime: Some(runtime),
+            last_task: self.last_task(worker.last_task),
+        }
+    }
+
+    fn view_lost<'a>(&'a self, id: WorkerId, lost: &'a LostWorker) -> WorkerView<'a> {
+        WorkerView {
+            id,
+            config: &lost.config,
+            joined: lost.joined,
+            lost: Some((lost.lost, lost.reason)),
+            runtime: None,
+            last_task: self.last_task(lost.last_task),
+        }
+    }
+
+    fn last_task(&self, last: Option<(Ordinal, hq_core::Tick)>) -> Option<(JobId, TaskNumber, hq_core::Tick)> {
+        let (task, at) = last?;
+        let (job, number) = self.locate(task)?;
+        Some((job, number, at))
+    }
+
+    /// The worker (of a gang: the main one) of a grant that is open.
+    pub fn grant_worker(&self, grant: GrantId) -> Option<WorkerId> {
+        self.state.grants.get(&grant).map(|grant| grant.worker())
+    }
+
+    /// Whether two cores have the same lasting state: jobs, tasks, workers, grants and what waits.
+    pub fn same_state(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
+}

@@ -1,0 +1,70 @@
+//! What the core keeps beside its lasting state: caches, measurements, and what is under way. A restart begins without it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
+
+use crate::{CancelToken, state::QueueKey};
+
+#[derive(Debug, Default)]
+pub(crate) struct Mind {
+    pub(crate) lanes: BTreeMap<GrantId, LaneMind>,
+    /// Lanes whose backlog may want more, or that may be over.
+    pub(crate) hungry: BTreeSet<GrantId>,
+    /// Lanes with tasks that have not started.
+    pub(crate) deep: BTreeSet<GrantId>,
+    pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
+    /// Measured mean run time.
+    pub(crate) mean_run: BTreeMap<ClassId, Span>,
+    /// Workers that could ever run the class, time left aside.
+    pub(crate) capable: BTreeMap<ClassId, BTreeSet<WorkerId>>,
+    /// All that the present workers have, in parts.
+    pub(crate) totals: BTreeMap<String, u64>,
+    /// Which workers have the body of a submit.
+    pub(crate) bodies: BTreeMap<Ordinal, BTreeSet<WorkerId>>,
+    /// Queues that got tasks since the last round.
+    pub(crate) dirty_queues: BTreeSet<QueueKey>,
+    /// Workers that got room since the last round.
+    pub(crate) dirty_workers: BTreeSet<WorkerId>,
+    pub(crate) withdrawals: Vec<Withdrawal>,
+    pub(crate) last_token: u64,
+    /// Workers with nothing to do, and since when.
+    pub(crate) idle: BTreeMap<WorkerId, Tick>,
+    /// Until when a lane may start tasks, where that is limited.
+    pub(crate) limits: BTreeSet<(Tick, GrantId)>,
+    pub(crate) needs_round: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct LaneMind {
+    pub(crate) recalls: BTreeMap<u32, Vec<OrdinalRange>>,
+    pub(crate) last_recall: u32,
+    /// No task may start later.
+    pub(crate) not_after: Option<Tick>,
+}
+
+/// Tasks that a user or a failure takes back, until the last backlog has answered.
+#[derive(Debug)]
+pub(crate) struct Withdrawal {
+    pub(crate) job: JobId,
+    /// What they become.
+    pub(crate) end: TaskState,
+    pub(crate) token: Option<CancelToken>,
+    /// Those that have not ended yet.
+    pub(crate) open: RangeSet,
+    /// Recalls that have not been answered.
+    pub(crate) pending: BTreeSet<(GrantId, u32)>,
+    /// Then they count as ended without an answer.
+    pub(crate) deadline: Tick,
+    /// How many were ended by this.
+    pub(crate) ended: u64,
+}
+
+impl Mind {
+    /// Follows the mean of the newest runs: a quarter of the way to the mean of each batch.
+    pub(crate) fn measure(&mut self, class: ClassId, total: Span, runs: u64) {
+        let Some(batch) = total.0.checked_div(runs) else { return };
+        let mean = self.mean_run.entry(class).or_insert(Span(batch));
+        mean.0 = (mean.0 * 3 + batch) / 4;
+    }
+}

@@ -1,0 +1,139 @@
+//! What the outside tells. Stale news change nothing.
+
+use hq_core::{End, Ends, Fact, GrantId, LaneReport, OrdinalRange, Outcome, RunEnd, Span, TaskState, Tick, ToWorker, WorkerId};
+
+use crate::{
+    Action, News, Scheduler,
+    state::{Effects, Grant},
+};
+
+impl Scheduler {
+    /// Takes news; stale ones change nothing.
+    pub fn handle_event(&mut self, now: Tick, news: News) {
+        let mut fx = Effects::default();
+        match news {
+            News::WorkerLost { worker, reason } => {
+                let Some(lost) = self.state.workers.get(&worker) else { return };
+                let config = lost.config.clone();
+                self.count_resources(&config, false);
+                self.mind.idle.remove(&worker);
+                for workers in self.mind.capable.values_mut() {
+                    workers.remove(&worker);
+                }
+                self.forget_worker_bodies(worker);
+                self.emit(now, Fact::WorkerLost { worker, reason }, &mut fx);
+                self.mind.dirty_workers.remove(&worker);
+            }
+            News::Report { worker, lane } => {
+                if !self.is_lane_of(worker, lane.grant) {
+                    return;
+                }
+                let held = self.report(now, &lane, &mut fx);
+                self.settle(now, std::mem::take(&mut fx));
+                if held {
+                    self.actions.push_back(Action::Send { worker, message: ToWorker::GoOn { grant: lane.grant } });
+                }
+                self.mind.hungry.insert(lane.grant);
+            }
+            News::Recalled { worker, grant, n, tasks } => {
+                if !self.is_lane_of(worker, grant) {
+                    return;
+                }
+                self.recalled(now, grant, n, &tasks, &mut fx);
+                self.mind.hungry.insert(grant);
+            }
+        }
+        self.settle(now, fx);
+    }
+
+    fn is_lane_of(&self, worker: WorkerId, grant: GrantId) -> bool {
+        self.state.grants.get(&grant).is_some_and(|lane| lane.worker() == worker)
+    }
+
+    /// Books the ends and the start of a lane's report. Says whether the lane holds now.
+    fn report(&mut self, now: Tick, report: &LaneReport, fx: &mut Effects) -> bool {
+        let grant = report.grant;
+        let mut finished: Vec<End> = Vec::new();
+        let mut held = false;
+        for end in &report.ended {
+            let Some(lane) = self.state.grants.get(&grant).filter(|lane| lane.tasks.contains(end.task)) else { continue };
+            let times = place_run(lane, now, end);
+            let ended = self.state.task_state(end.task).is_none_or(TaskState::is_end);
+            if end.outcome == Outcome::Finished && !ended {
+                finished.push(times);
+                continue;
+            }
+            self.book_finished(now, grant, &mut finished, fx);
+            held |= end.outcome != Outcome::Finished;
+            let fact = match &end.outcome {
+                _ if ended => Fact::TaskKilled { grant, task: end.task },
+                Outcome::Failed(error) => {
+                    Fact::TaskFailed { grant: Some(grant), task: end.task, start: Some(times.start), error: error.clone() }
+                }
+                Outcome::Killed | Outcome::Finished => Fact::TaskFailed {
+                    grant: Some(grant),
+                    task: end.task,
+                    start: Some(times.start),
+                    error: "The task was killed by its worker.".to_owned(),
+                },
+            };
+            self.emit(now, fact, fx);
+        }
+        self.book_finished(now, grant, &mut finished, fx);
+        if let Some((task, age)) = report.started
+            && let Some(lane) = self.state.grants.get(&grant).filter(|lane| lane.tasks.contains(task))
+        {
+            let start = now.before(age).max(lane.opened);
+            let worker = lane.worker();
+            match self.state.task_state(task) {
+                Some(TaskState::Waiting) => self.emit(now, Fact::TaskStarted { grant, task, start }, fx),
+                Some(TaskState::Running) | None => {}
+                Some(_) => self.actions.push_back(Action::Send { worker, message: ToWorker::Kill { grant, task } }),
+            }
+        }
+        held
+    }
+
+    fn book_finished(&mut self, now: Tick, grant: GrantId, finished: &mut Vec<End>, fx: &mut Effects) {
+        if finished.is_empty() {
+            return;
+        }
+        if let Some(lane) = self.state.grants.get(&grant) {
+            let class = lane.class;
+            let total: u64 = finished.iter().map(|end| end.end.since(end.start).0).sum();
+            self.mind.measure(class, Span(total), finished.len() as u64);
+        }
+        let ends = Ends::new(finished.drain(..));
+        self.emit(now, Fact::TasksFinished { grant, ends }, fx);
+    }
+
+    fn recalled(&mut self, now: Tick, grant: GrantId, n: u32, tasks: &[OrdinalRange], fx: &mut Effects) {
+        let Some(asked) = self.mind.lanes.get_mut(&grant).and_then(|lane| lane.recalls.remove(&n)) else { return };
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        // What was not asked for, is not there any more, or is known to run cannot come back.
+        let mut returned = Vec::new();
+        for range in tasks.iter().filter(|range| range.len > 0) {
+            for asked in asked.iter() {
+                let (start, end) = (range.start.max(asked.start), range.end().min(asked.end()));
+                if start < end {
+                    let cut = OrdinalRange::new(start, end.0 - start.0);
+                    returned.extend(lane.tasks.intersect(cut));
+                }
+            }
+        }
+        if let Some(running) = lane.running {
+            returned.retain(|range| !range.contains(running));
+        }
+        if !returned.is_empty() {
+            self.emit(now, Fact::GrantReturned { grant, tasks: returned }, fx);
+        }
+        self.recall_is_over(grant, n);
+    }
+}
+
+/// A run is placed at receipt less its age, within the life of its grant.
+fn place_run(lane: &Grant, now: Tick, run: &RunEnd) -> End {
+    let end = now.before(run.age).max(lane.opened);
+    let start = end.before(run.took).max(lane.opened);
+    End { task: run.task, start, end }
+}

@@ -1,0 +1,9 @@
+//! Orders and placements propose; the core disposes. A policy can be unfair, it cannot over-commit.
+
+mod order;
+mod placement;
+mod registry;
+
+pub use order::{Fcfs, Order, PassRule, Priority, QueueView, Rank};
+pub use placement::{LeastLoaded, Pack, Placement, PlacementKey, SlotView};
+pub(crate) use registry::Policies;

@@ -1,0 +1,99 @@
+//! Gangs: n whole workers of one group at once, or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hq_core::{Allocation, ClassId, Fact, GrantId, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
+
+use super::{blocked::Blocked, lanes::has_time};
+use crate::{
+    Action, Scheduler,
+    policy::Rank,
+    state::{Effects, QueueKey, Worker},
+};
+
+impl Scheduler {
+    pub(super) fn place_gangs(&mut self, now: Tick, key: QueueKey, rank: Rank, budget: u64, blocked: &[Blocked]) -> u64 {
+        let mut placed = 0;
+        while placed < budget {
+            let Some(members) = self.find_gang(now, key.class, rank, blocked) else { break };
+            let Some(task) = self.peek(key, 1).first().map(|range| range.start) else { break };
+            self.open_gang(now, key, members, task);
+            placed += 1;
+        }
+        placed
+    }
+
+    /// Idle workers of one group, enough of them and living long enough; the first such group by name, low ids first.
+    fn find_gang(&self, now: Tick, class: ClassId, rank: Rank, blocked: &[Blocked]) -> Option<Vec<WorkerId>> {
+        let nodes = self.state.classes.get(class).nodes() as usize;
+        let free = |id: &WorkerId, worker: &Worker| {
+            let held = blocked.iter().any(|high| high.rank < rank && high.reserved.contains(id));
+            worker.is_idle() && !held
+        };
+        let groups = self.groups(now, class, free);
+        groups.into_values().find(|members| members.len() >= nodes).map(|mut members| {
+            members.truncate(nodes);
+            members
+        })
+    }
+
+    /// Workers that could be part of a gang of the class and pass the test, by group.
+    fn groups(&self, now: Tick, class: ClassId, test: impl Fn(&WorkerId, &Worker) -> bool) -> BTreeMap<&str, Vec<WorkerId>> {
+        let known = self.state.classes.get(class);
+        let min_time = known.requests.first().map_or(Span::ZERO, |request| request.min_time());
+        let mut groups: BTreeMap<&str, Vec<WorkerId>> = BTreeMap::new();
+        for (id, worker) in &self.state.workers {
+            if worker.config.runs(&known.kind) && has_time(worker.deadline(), now, min_time) && test(id, worker) {
+                groups.entry(&worker.config.group).or_default().push(*id);
+            }
+        }
+        groups
+    }
+
+    /// Workers that a gang waits for: of the group that has most of them idle, idle ones first. None where no group is large
+    /// enough, so that a gang that cannot be formed holds up nobody.
+    pub(super) fn hold_for_gang(&self, now: Tick, class: ClassId) -> BTreeSet<WorkerId> {
+        let nodes = self.state.classes.get(class).nodes() as usize;
+        let load = |id: &WorkerId| {
+            self.state.workers.get(id).map_or(usize::MAX, |worker| worker.grants.len() + usize::from(worker.gang.is_some()))
+        };
+        let groups = self.groups(now, class, |_, _| true);
+        let best = groups.into_values().filter(|members| members.len() >= nodes).map(|mut members| {
+            members.sort_by_key(|id| (load(id), *id));
+            members.truncate(nodes);
+            members
+        });
+        best.min_by_key(|members| members.iter().map(load).sum::<usize>()).into_iter().flatten().collect()
+    }
+
+    fn open_gang(&mut self, now: Tick, key: QueueKey, members: Vec<WorkerId>, task: hq_core::Ordinal) {
+        let grant = GrantId { epoch: self.state.epoch, n: self.state.last_grant.saturating_add(1) };
+        let tasks = vec![OrdinalRange::one(task)];
+        let hosts = members.iter().filter_map(|id| Some(self.state.workers.get(id)?.config.hostname.clone())).collect();
+        let Some(main) = members.first().copied() else { return };
+        let deadline = members.iter().filter_map(|id| self.state.workers.get(id)?.deadline()).min();
+        let fact = Fact::GrantOpened {
+            grant,
+            workers: members,
+            class: key.class,
+            variant: 0,
+            allocation: Allocation::default(),
+            tasks: tasks.clone(),
+        };
+        self.emit(now, fact, &mut Effects::default());
+        let Some(request) = self.state.classes.get(key.class).requests.first().cloned() else { return };
+        let not_after = deadline.map(|deadline| deadline.before(request.min_time()).since(now));
+        let work = self.work_for(main, &tasks);
+        let open = Open {
+            grant,
+            request,
+            variant: 0,
+            variants: 1,
+            allocation: Allocation::default(),
+            hosts,
+            work,
+            not_after,
+        };
+        self.actions.push_back(Action::Send { worker: main, message: ToWorker::Open(Box::new(open)) });
+    }
+}

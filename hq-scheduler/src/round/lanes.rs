@@ -1,0 +1,149 @@
+//! Lanes that want more work: topped up while their class is the best for their resources, closed else.
+
+use hq_core::{ClassId, Fact, GrantId, OrdinalRange, Span, Tick, ToWorker};
+
+use crate::{
+    Action, Scheduler,
+    policy::PassRule,
+    state::{Effects, QueueKey},
+};
+
+/// A lane has work for about that long beyond what runs.
+const LEAD: Span = Span::millis(20);
+/// Longer tasks are granted one by one: a round trip more or less is nothing to them.
+const LONG: Span = Span::millis(500);
+const DEPTH_MAX: u64 = 16_384;
+
+impl Scheduler {
+    pub(super) fn settle_lanes(&mut self, now: Tick) {
+        for grant in std::mem::take(&mut self.mind.hungry) {
+            self.settle_lane(now, grant);
+        }
+    }
+
+    fn settle_lane(&mut self, now: Tick, grant: GrantId) {
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        let depth = self.depth(lane.class);
+        let started = u64::from(lane.running.is_some());
+        let backlog = lane.tasks.len().saturating_sub(started);
+        let empty = lane.tasks.is_empty();
+        // A lane with an open recall must not grow: what was called back has to go where it was called for.
+        let recalled = self.mind.lanes.get(&grant).is_some_and(|mind| !mind.recalls.is_empty());
+        if !empty && (recalled || backlog * 2 > depth || depth == 0) {
+            return;
+        }
+        let key = if recalled { None } else { self.may_go_on(now, grant) };
+        match key {
+            Some(key) => self.extend(now, grant, key, depth.saturating_sub(backlog).max(u64::from(empty))),
+            None if empty => self.close_lane(now, grant),
+            None => {}
+        }
+    }
+
+    /// How many tasks a lane of the class may have beyond the running one: ends per second × round trip, with room to spare.
+    pub(super) fn depth(&self, class: ClassId) -> u64 {
+        let known = self.state.classes.get(class);
+        match self.mind.mean_run.get(&class) {
+            Some(mean) if *mean < LONG && !known.no_backlog && !known.is_gang() => {
+                (LEAD.0 / mean.0.max(1)).clamp(1, DEPTH_MAX)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The queue from which a lane may take more, if its class is still the best for its resources.
+    fn may_go_on(&mut self, now: Tick, grant: GrantId) -> Option<QueueKey> {
+        let lane = self.state.grants.get(&grant)?;
+        let (class, variant, worker_id) = (lane.class, lane.variant, lane.worker());
+        let known = self.state.classes.get(class);
+        let request = known.requests.get(usize::from(variant))?.clone();
+        let worker = self.state.workers.get(&worker_id)?;
+        if known.is_gang() || !has_time(worker.deadline(), now, request.min_time()) || self.too_late(grant, now) {
+            return None;
+        }
+        let keys: Vec<QueueKey> = self.state.ready.keys().copied().collect();
+        let own = keys.iter().filter(|key| key.class == class).filter_map(|key| Some((self.rank(now, *key)?, *key))).min()?;
+        let strict = self.policies.order().pass_rule() != PassRule::Free;
+        for other in keys.into_iter().filter(|key| *key != own.1) {
+            let Some(rank) = self.rank(now, other) else { continue };
+            self.learn_capable(other.class);
+            let capable = self.mind.capable.get(&other.class).is_some_and(|workers| workers.contains(&worker_id));
+            if !capable || rank > own.0 {
+                continue;
+            }
+            let better = rank < own.0 || self.state.classes.get(other.class).is_gang();
+            if (better && strict) || self.would_take_over(grant, other.class, better) {
+                return None;
+            }
+        }
+        Some(own.1)
+    }
+
+    fn too_late(&self, grant: GrantId, now: Tick) -> bool {
+        self.mind.lanes.get(&grant).and_then(|mind| mind.not_after).is_some_and(|limit| limit <= now)
+    }
+
+    /// Whether another class could use the lane's resources and, at the same rank, is worth more.
+    fn would_take_over(&self, grant: GrantId, other: ClassId, better: bool) -> bool {
+        let Some(lane) = self.state.grants.get(&grant) else { return false };
+        let Some(worker) = self.state.workers.get(&lane.worker()) else { return false };
+        let mut pools = worker.pools.clone();
+        pools.release(&lane.allocation);
+        let own = self.state.classes.get(lane.class).requests.get(usize::from(lane.variant));
+        let own_value = own.map_or(0, |request| self.value(request, &pools));
+        self.state
+            .classes
+            .get(other)
+            .requests
+            .iter()
+            .any(|request| pools.allocate(request).is_some() && (better || self.value(request, &pools) > own_value))
+    }
+
+    fn extend(&mut self, now: Tick, grant: GrantId, key: QueueKey, room: u64) {
+        let Some(view) = self.queue_view(now, key) else { return };
+        let stride = self.policies.order().stride(&view).max(1);
+        let n = room.min(stride).min(self.fair_share(key).max(1));
+        let tasks = self.peek(key, n);
+        if tasks.is_empty() {
+            return;
+        }
+        let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { return };
+        self.emit(now, Fact::GrantExtended { grant, tasks: tasks.clone() }, &mut Effects::default());
+        let work = self.work_for(worker, &tasks);
+        self.actions.push_back(Action::Send { worker, message: ToWorker::Extend { grant, work } });
+    }
+
+    /// So much of a queue goes into one lane at once that the others get theirs, and the last ones end together.
+    pub(super) fn fair_share(&self, key: QueueKey) -> u64 {
+        let lanes = self.mind.lanes_of_class.get(&key.class).copied().unwrap_or(0).max(1);
+        self.state.ready.get(&key).map_or(0, |set| set.len()) / (2 * lanes)
+    }
+
+    /// The first `n` tasks of a queue, which stay in it.
+    pub(super) fn peek(&self, key: QueueKey, n: u64) -> Vec<OrdinalRange> {
+        let mut left = n;
+        let mut tasks = Vec::new();
+        for range in self.state.ready.get(&key).into_iter().flat_map(|set| set.iter()) {
+            if left == 0 {
+                break;
+            }
+            let part = OrdinalRange::new(range.start, range.len.min(left));
+            left -= part.len;
+            tasks.push(part);
+        }
+        tasks
+    }
+
+    pub(super) fn close_lane(&mut self, now: Tick, grant: GrantId) {
+        let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { return };
+        let mut fx = Effects::default();
+        self.emit(now, Fact::GrantClosed { grant }, &mut fx);
+        self.mind.dirty_workers.append(&mut fx.freed);
+        self.actions.push_back(Action::Send { worker, message: ToWorker::Close { grant } });
+    }
+}
+
+/// Whether a worker lives long enough to start a task with that time request.
+pub(super) fn has_time(deadline: Option<Tick>, now: Tick, min_time: Span) -> bool {
+    deadline.is_none_or(|deadline| now < deadline && deadline.since(now) >= min_time)
+}

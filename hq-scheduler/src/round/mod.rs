@@ -1,0 +1,64 @@
+//! A round of placement: lanes that ran dry, then queues from the best rank down on whatever has room, then recalls.
+//!
+//! It works on what is dirty: workers whose free state grew, queues that got tasks.
+
+mod blocked;
+mod gang;
+mod lanes;
+mod place;
+mod recall;
+mod slots;
+
+use std::collections::BTreeSet;
+
+use hq_core::{Ordinal, Tick, WorkerId};
+
+use crate::{
+    Scheduler,
+    policy::{QueueView, Rank},
+    state::QueueKey,
+};
+
+impl Scheduler {
+    pub(crate) fn round(&mut self, now: Tick) {
+        self.settle_lanes(now);
+        let workers = std::mem::take(&mut self.mind.dirty_workers);
+        let queues = std::mem::take(&mut self.mind.dirty_queues);
+        if !workers.is_empty() || !queues.is_empty() {
+            let blocked = self.place(now, &workers, &queues);
+            self.call_back(now, &workers, &queues, &blocked);
+        }
+        let touched: BTreeSet<WorkerId> = workers.into_iter().chain(std::mem::take(&mut self.mind.dirty_workers)).collect();
+        self.note_idle(now, touched);
+    }
+
+    /// What the order sees of a queue.
+    pub(crate) fn queue_view(&self, now: Tick, key: QueueKey) -> Option<QueueView> {
+        let set = self.state.ready.get(&key)?;
+        let run = set.first_range()?;
+        Some(self.view_of(now, key, run.start, run.len, set.len()))
+    }
+
+    fn view_of(&self, now: Tick, key: QueueKey, head: Ordinal, head_run: u64, waiting: u64) -> QueueView {
+        QueueView {
+            priority: key.priority(),
+            head,
+            head_run,
+            waiting,
+            submitted: self.state.submit_of(head).map_or(now, |(_, submit)| submit.at),
+            mean_run: self.mind.mean_run.get(&key.class).copied(),
+            now,
+        }
+    }
+
+    /// Rank of a queue that waits.
+    pub(crate) fn rank(&self, now: Tick, key: QueueKey) -> Option<Rank> {
+        Some(self.policies.order().rank(&self.queue_view(now, key)?))
+    }
+
+    /// Rank of a task that may be in a lane.
+    pub(crate) fn rank_of_task(&self, now: Tick, task: Ordinal) -> Option<(Rank, QueueKey)> {
+        let key = self.state.key_of(task)?;
+        Some((self.policies.order().rank(&self.view_of(now, key, task, 1, 1)), key))
+    }
+}

@@ -1,0 +1,111 @@
+//! Backlogs that others should have: a queue of better rank that could use the lane's worker, or a worker that could start the
+//! tasks now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hq_core::{ClassId, GrantId, OrdinalRange, Tick, WorkerId};
+
+use super::{blocked::Blocked, lanes::has_time};
+use crate::{Scheduler, state::QueueKey};
+
+impl Scheduler {
+    pub(super) fn call_back(
+        &mut self,
+        now: Tick,
+        workers: &BTreeSet<WorkerId>,
+        queues: &BTreeSet<QueueKey>,
+        blocked: &[Blocked],
+    ) {
+        self.call_back_for_better(now, queues, blocked);
+        self.call_back_for_idle(now, workers);
+    }
+
+    fn call_back_for_better(&mut self, now: Tick, queues: &BTreeSet<QueueKey>, blocked: &[Blocked]) {
+        let fresh: Vec<&Blocked> = blocked.iter().filter(|high| queues.contains(&high.key)).collect();
+        if fresh.is_empty() {
+            return;
+        }
+        let due: Vec<GrantId> = self
+            .mind
+            .deep
+            .iter()
+            .filter(|grant| {
+                let Some(lane) = self.state.grants.get(grant) else { return false };
+                let Some(next) = lane.backlog().first().map(|range| range.start) else { return false };
+                let Some((rank, _)) = self.rank_of_task(now, next) else { return false };
+                fresh.iter().any(|high| high.rank < rank && lane.workers.iter().any(|worker| high.reserved.contains(worker)))
+            })
+            .copied()
+            .collect();
+        for grant in due {
+            self.call_back_all(grant);
+        }
+    }
+
+    /// Each worker with room gets a fair part of the backlogs of a class of which nothing else waits.
+    fn call_back_for_idle(&mut self, now: Tick, workers: &BTreeSet<WorkerId>) {
+        let mut lanes: BTreeMap<ClassId, Vec<GrantId>> = BTreeMap::new();
+        for grant in &self.mind.deep {
+            if let Some(lane) = self.state.grants.get(grant) {
+                lanes.entry(lane.class).or_default().push(*grant);
+            }
+        }
+        for (class, grants) in lanes {
+            if self.state.ready.keys().any(|key| key.class == class) || self.state.classes.get(class).is_gang() {
+                continue;
+            }
+            let room: u64 = workers.iter().map(|worker| self.room(now, *worker, class)).sum();
+            if room > 0 {
+                self.call_back_share(class, &grants, room);
+            }
+        }
+    }
+
+    /// How many more tasks of a class a worker could start now.
+    fn room(&self, now: Tick, worker: WorkerId, class: ClassId) -> u64 {
+        let known = self.state.classes.get(class);
+        let Some(worker) = self.state.workers.get(&worker) else { return 0 };
+        if worker.gang.is_some() || !worker.config.runs(&known.kind) {
+            return 0;
+        }
+        let lives = |request: &hq_core::Request| has_time(worker.deadline(), now, request.min_time());
+        let counts = known.requests.iter().filter(|request| lives(request)).map(|request| worker.pools.fits_count(request, 64));
+        u64::from(counts.max().unwrap_or(0))
+    }
+
+    fn call_back_share(&mut self, class: ClassId, grants: &[GrantId], room: u64) {
+        let lanes = self.mind.lanes_of_class.get(&class).copied().unwrap_or(0).max(1);
+        let mut wanted = room;
+        for grant in grants {
+            let Some(lane) = self.state.grants.get(grant) else { continue };
+            let asked = self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty());
+            let backlog = lane.backlog();
+            let len: u64 = backlog.iter().map(|range| range.len).sum();
+            // The first one not known to run may be starting right now: it is left where it is.
+            let spare = if lane.running.is_some() { len } else { len.saturating_sub(1) };
+            let share = (len * room / (lanes + room)).max(wanted.min(spare).min(1)).min(spare);
+            if asked || share == 0 {
+                continue;
+            }
+            let tasks = last_of(&backlog, share);
+            self.recall(*grant, tasks);
+            wanted = wanted.saturating_sub(share);
+        }
+    }
+}
+
+/// The last `n` tasks of a backlog.
+fn last_of(backlog: &[OrdinalRange], n: u64) -> Vec<OrdinalRange> {
+    let mut left = n;
+    let mut tasks = Vec::new();
+    for range in backlog.iter().rev() {
+        if left == 0 {
+            break;
+        }
+        let len = range.len.min(left);
+        tasks.push(OrdinalRange::new(range.start.plus(range.len - len), len));
+        left -= len;
+    }
+    tasks.reverse();
+    tasks
+}

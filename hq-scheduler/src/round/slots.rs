@@ -1,0 +1,158 @@
+//! Places for the tasks of one queue: the placement ranks them, the core takes one after the other while they fit.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
+
+use super::{blocked::Blocked, lanes::has_time};
+use crate::{
+    Action, Scheduler,
+    policy::{PlacementKey, Rank, SlotView},
+    pool::Pools,
+    state::{Effects, QueueKey},
+};
+
+/// A place that was chosen.
+struct Slot {
+    worker: WorkerId,
+    variant: u8,
+    allocation: Allocation,
+    /// It is the worker's n-th new one in this pass.
+    nth: usize,
+}
+
+impl Scheduler {
+    /// Starts up to `budget` tasks of a queue; says how many.
+    pub(super) fn place_queue(
+        &mut self,
+        now: Tick,
+        key: QueueKey,
+        rank: Rank,
+        budget: u64,
+        candidates: Option<&BTreeSet<WorkerId>>,
+        blocked: &[Blocked],
+    ) -> u64 {
+        if self.state.classes.get(key.class).is_gang() {
+            return self.place_gangs(now, key, rank, budget, blocked);
+        }
+        self.learn_capable(key.class);
+        let slots = self.choose_slots(now, key, rank, budget, candidates, blocked);
+        let n = slots.len() as u64;
+        self.open_lanes(now, key, slots);
+        n
+    }
+
+    fn choose_slots(
+        &self,
+        now: Tick,
+        key: QueueKey,
+        rank: Rank,
+        budget: u64,
+        candidates: Option<&BTreeSet<WorkerId>>,
+        blocked: &[Blocked],
+    ) -> Vec<Slot> {
+        let Some(capable) = self.mind.capable.get(&key.class) else { return vec![] };
+        let candidates: Vec<WorkerId> = match candidates {
+            Some(some) => some.intersection(capable).copied().collect(),
+            None => capable.iter().copied().collect(),
+        };
+        let requests = &self.state.classes.get(key.class).requests;
+        let mut scratch: BTreeMap<WorkerId, (Pools, usize)> = BTreeMap::new();
+        let mut heap: BTreeSet<(PlacementKey, WorkerId, u8)> = BTreeSet::new();
+        for worker in candidates {
+            let Some(known) = self.state.workers.get(&worker).filter(|known| known.gang.is_none()) else { continue };
+            for variant in 0..requests.len() as u8 {
+                let request = &requests[usize::from(variant)];
+                if has_time(known.deadline(), now, request.min_time()) && known.pools.allocate(request).is_some() {
+                    heap.insert((self.slot_key(worker, &known.pools, known.grants.len(), variant, request), worker, variant));
+                }
+            }
+        }
+        let mut slots = Vec::new();
+        while (slots.len() as u64) < budget {
+            let Some((_, worker, variant)) = heap.pop_first() else { break };
+            let Some(known) = self.state.workers.get(&worker) else { continue };
+            let (pools, nth) = scratch.entry(worker).or_insert_with(|| (known.pools.clone(), 0));
+            let request = &requests[usize::from(variant)];
+            let Some(allocation) = pools.allocate(request) else { continue };
+            if !self.may_pass(blocked, rank, key.class, worker, pools) || !pools.take(&allocation) {
+                continue;
+            }
+            *nth += 1;
+            slots.push(Slot { worker, variant, allocation, nth: *nth });
+            if pools.allocate(request).is_some() {
+                heap.insert((self.slot_key(worker, pools, known.grants.len() + *nth, variant, request), worker, variant));
+            }
+        }
+        slots
+    }
+
+    fn slot_key(&self, worker: WorkerId, free: &Pools, lanes: usize, variant: u8, request: &Request) -> PlacementKey {
+        let value = self.value(request, free);
+        self.policies.placement().key(&SlotView { worker, free, lanes, variant, value })
+    }
+
+    /// Tasks go to the lanes in turn, worker by worker, so that those of low number start everywhere first; then the backlogs.
+    fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>) {
+        slots.sort_by_key(|slot| (slot.nth, slot.worker));
+        let depth = self.depth(key.class);
+        let heads = self.peek(key, slots.len() as u64);
+        let mut heads = heads.into_iter().flat_map(OrdinalRange::iter);
+        let mut grants = Vec::new();
+        for slot in slots {
+            let Some(head) = heads.next() else { break };
+            let grant = GrantId { epoch: self.state.epoch, n: self.state.last_grant.saturating_add(1) };
+            let fact = Fact::GrantOpened {
+                grant,
+                workers: vec![slot.worker],
+                class: key.class,
+                variant: slot.variant,
+                allocation: slot.allocation.clone(),
+                tasks: vec![OrdinalRange::one(head)],
+            };
+            self.emit(now, fact, &mut Effects::default());
+            grants.push((grant, slot, vec![OrdinalRange::one(head)]));
+        }
+        let opened = grants.len() as u64;
+        for (grant, slot, mut tasks) in grants {
+            let share = self.state.ready.get(&key).map_or(0, |set| set.len()) / (2 * opened.max(1));
+            let more = self.peek(key, depth.min(share));
+            if !more.is_empty() {
+                self.emit(now, Fact::GrantExtended { grant, tasks: more.clone() }, &mut Effects::default());
+                tasks.extend(more);
+            }
+            self.send_open(now, grant, key, slot, &tasks);
+        }
+    }
+
+    fn send_open(&mut self, now: Tick, grant: GrantId, key: QueueKey, slot: Slot, tasks: &[OrdinalRange]) {
+        let class = self.state.classes.get(key.class);
+        let Some(request) = class.requests.get(usize::from(slot.variant)).cloned() else { return };
+        let variants = class.requests.len() as u8;
+        let not_after = self.limit_lane(grant, slot.worker, &request);
+        let work = self.work_for(slot.worker, tasks);
+        let open = Open {
+            grant,
+            request,
+            variant: slot.variant,
+            variants,
+            allocation: slot.allocation,
+            hosts: vec![],
+            work,
+            not_after: not_after.map(|limit| limit.since(now)),
+        };
+        self.actions.push_back(Action::Send { worker: slot.worker, message: ToWorker::Open(Box::new(open)) });
+    }
+
+    /// Until when a lane on a worker with a limited life may start tasks.
+    pub(super) fn limit_lane(&mut self, grant: GrantId, worker: WorkerId, request: &Arc<Request>) -> Option<Tick> {
+        let deadline = self.state.workers.get(&worker)?.deadline()?;
+        let limit = deadline.before(request.min_time());
+        self.mind.limits.insert((limit, grant));
+        self.mind.lanes.entry(grant).or_default().not_after = Some(limit);
+        Some(limit)
+    }
+}

@@ -1,0 +1,91 @@
+//! What a fact sets off is decided in the same step: aborted dependents, crash limits, `max_fails`.
+
+use std::collections::BTreeSet;
+
+use hq_core::{CrashLimit, Fact, JobId, Ordinal, OrdinalRange, RangeSet, TaskState, Tick};
+
+use crate::{Scheduler, state::Effects};
+
+impl Scheduler {
+    /// Draws all consequences of what was emitted, until there are none left, and notes what a round must look at.
+    pub(crate) fn settle(&mut self, now: Tick, mut fx: Effects) {
+        loop {
+            let mut next = Effects::default();
+            let doomed = std::mem::take(&mut fx.doomed);
+            let bereft = std::mem::take(&mut fx.bereft);
+            let failed = std::mem::take(&mut fx.failed);
+            if doomed.is_empty() && bereft.is_empty() && failed.is_empty() {
+                break;
+            }
+            self.abort_doomed(now, &doomed, &mut next);
+            for task in bereft {
+                self.check_crashes(now, task, &mut next);
+            }
+            for job in failed {
+                self.check_max_fails(now, job, &mut next);
+            }
+            fx.absorb(next);
+        }
+        self.end_what_withdrawals_freed(now, &mut fx);
+        self.drop_bodies_of_ended(&fx.ended);
+        self.mind.dirty_queues.append(&mut fx.ready);
+        self.mind.dirty_workers.append(&mut fx.freed);
+        self.mind.needs_round = true;
+    }
+
+    fn abort_doomed(&mut self, now: Tick, doomed: &[Ordinal], fx: &mut Effects) {
+        let open = |task: &&Ordinal| self.state.task_state(**task).is_some_and(|state| !state.is_end());
+        let tasks: RangeSet = doomed.iter().filter(open).map(|task| OrdinalRange::one(*task)).collect();
+        if !tasks.is_empty() {
+            self.emit(now, Fact::TasksAborted { tasks: tasks.iter().collect() }, fx);
+        }
+    }
+
+    fn check_crashes(&mut self, now: Tick, task: Ordinal, fx: &mut Effects) {
+        let Some((base, submit)) = self.state.submit_of(task) else { return };
+        if self.state.task_state(task) != Some(TaskState::Waiting) {
+            return;
+        }
+        let crashes = self.state.records.crashes(task);
+        let error = match submit.submit.profile(task.0 - base.0).crash_limit {
+            CrashLimit::NeverRestart => {
+                "The task was running on a worker that was lost, and it must not be restarted (never-restart).".to_owned()
+            }
+            CrashLimit::Limit(limit) if crashes >= limit => format!(
+                "The task was running on a lost worker {crashes} times, which is its crash limit ({limit})."
+            ),
+            CrashLimit::Limit(_) | CrashLimit::Unlimited => return,
+        };
+        self.emit(now, Fact::TaskFailed { grant: None, task, start: None, error }, fx);
+    }
+
+    fn check_max_fails(&mut self, now: Tick, job_id: JobId, fx: &mut Effects) {
+        let Some(job) = self.state.jobs.get(&job_id) else { return };
+        let exceeded = job.spec.max_fails.is_some_and(|max| job.counts.failed > u64::from(max));
+        let under_way = self.mind.withdrawals.iter().any(|withdrawal| withdrawal.job == job_id);
+        if exceeded && !under_way && !job.counts.is_terminated() {
+            self.withdraw(now, job_id, TaskState::Aborted, None, fx);
+        }
+    }
+
+    fn drop_bodies_of_ended(&mut self, ended: &BTreeSet<JobId>) {
+        for job in ended {
+            let bases = self.state.jobs.get(job).map(|job| job.submits.clone()).unwrap_or_default();
+            for base in bases {
+                self.drop_body(base);
+            }
+        }
+    }
+}
+
+impl Effects {
+    /// What `later` found comes on top; consequences drawn already do not return.
+    fn absorb(&mut self, mut later: Self) {
+        self.ready.append(&mut later.ready);
+        self.freed.append(&mut later.freed);
+        self.ended.append(&mut later.ended);
+        self.doomed = later.doomed;
+        self.bereft = later.bereft;
+        self.failed = later.failed;
+    }
+}

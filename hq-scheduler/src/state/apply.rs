@@ -1,0 +1,322 @@
+use std::sync::Arc;
+
+use hq_core::{
+    Allocation, ClassId, Fact, GrantId, JobId, JobSpec, JobTarget, LossReason, Ordinal, OrdinalRange, Record, TaskCounts, TaskState,
+    Tick, WorkerConfig, WorkerId,
+};
+
+use super::{Effects, Entry, Grant, Job, LostWorker, State, Worker};
+use crate::pool::Pools;
+
+impl State {
+    /// Makes `record` true.
+    ///
+    /// # Errors
+    /// Where it contradicts what is; the state may then be half changed and must not be used.
+    pub(crate) fn apply(&mut self, record: &Record, fx: &mut Effects) -> Result<(), String> {
+        let at = record.at;
+        match &record.fact {
+            Fact::Boot { epoch, server_uid, .. } => {
+                self.boot(fx);
+                self.epoch = *epoch;
+                self.last_grant = 0;
+                self.server_uid.clone_from(server_uid);
+            }
+            Fact::JobOpened { job, spec } => self.add_job(at, *job, spec, true),
+            Fact::Submitted { job, base, submit } => {
+                if base.0 != self.next_ordinal {
+                    return Err(format!("a submit at ordinal {base} does not follow {}", self.next_ordinal));
+                }
+                if let JobTarget::New(spec) = &submit.job {
+                    self.add_job(at, *job, spec, false);
+                }
+                self.add_submit(at, *job, *base, submit, fx)?;
+            }
+            Fact::JobClosed { job } => self.job_mut(*job)?.is_open = false,
+            Fact::JobCanceled { job, reason } => {
+                if reason.is_some() {
+                    self.job_mut(*job)?.cancel_reason.clone_from(reason);
+                }
+            }
+            Fact::JobForgotten { job } => self.forget(*job),
+            Fact::PolicyChanged { order, placement } => self.policy = Some((order.clone(), placement.clone())),
+            Fact::WorkerJoined { worker, config } => self.add_worker(at, *worker, config, fx),
+            Fact::WorkerLost { worker, reason } => self.lose_worker(at, *worker, *reason, fx)?,
+            Fact::GrantOpened { grant, workers, class, variant, allocation, tasks } => {
+                self.open_grant(at, *grant, workers, *class, *variant, allocation)?;
+                self.give(*grant, tasks)?;
+            }
+            Fact::GrantExtended { grant, tasks } => self.give(*grant, tasks)?,
+            Fact::GrantReturned { grant, tasks } => self.take_back(*grant, tasks, fx)?,
+            Fact::GrantClosed { grant } => self.close_grant(*grant, fx)?,
+            Fact::TaskStarted { grant, task, start } => self.start(*grant, *task, *start)?,
+            Fact::TasksFinished { grant, ends } => self.finish(*grant, ends, fx)?,
+            Fact::TaskFailed { grant, task, start, error } => self.fail(at, *grant, *task, *start, error, fx)?,
+            Fact::TaskKilled { grant, task } => self.leave_lane(*grant, *task)?,
+            Fact::TasksCanceled { tasks } => self.end_ranges(tasks, TaskState::Canceled, at, fx),
+            Fact::TasksAborted { tasks } => self.end_ranges(tasks, TaskState::Aborted, at, fx),
+            Fact::QueueCreated { .. }
+            | Fact::QueueRemoved { .. }
+            | Fact::AllocationIntended { .. }
+            | Fact::AllocationQueued { .. }
+            | Fact::AllocationStarted { .. }
+            | Fact::AllocationEnded { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
+        self.jobs.get_mut(&job).ok_or_else(|| format!("job {job} does not exist"))
+    }
+
+    fn grant_mut(&mut self, grant: GrantId) -> Result<&mut Grant, String> {
+        self.grants.get_mut(&grant).ok_or_else(|| format!("grant {grant} does not exist"))
+    }
+
+    fn add_job(&mut self, at: Tick, id: JobId, spec: &JobSpec, is_open: bool) {
+        self.last_job = self.last_job.max(id.0);
+        let job = Job {
+            spec: spec.clone(),
+            is_open,
+            counts: TaskCounts::default(),
+            cancel_reason: None,
+            created: at,
+            ended: None,
+            submits: vec![],
+            cross: Default::default(),
+        };
+        self.jobs.insert(id, job);
+    }
+
+    fn forget(&mut self, id: JobId) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        for base in job.submits {
+            let range = self.range_of(base);
+            self.records.remove(range);
+            self.submits.remove(&base);
+        }
+    }
+
+    fn add_worker(&mut self, at: Tick, id: WorkerId, config: &Arc<WorkerConfig>, fx: &mut Effects) {
+        self.last_worker = self.last_worker.max(id.0);
+        let worker = Worker {
+            config: config.clone(),
+            joined: at,
+            pools: Pools::new(&config.resources),
+            grants: Default::default(),
+            gang: None,
+            last_task: None,
+        };
+        self.workers.insert(id, worker);
+        fx.freed.insert(id);
+    }
+
+    fn lose_worker(&mut self, at: Tick, id: WorkerId, reason: LossReason, fx: &mut Effects) -> Result<(), String> {
+        let worker = self.workers.remove(&id).ok_or_else(|| format!("worker {id} does not exist"))?;
+        for grant in worker.grants.iter().copied().chain(worker.gang) {
+            self.lose_member(grant, id, reason, fx);
+        }
+        fx.freed.remove(&id);
+        let lost = LostWorker {
+            config: worker.config,
+            joined: worker.joined,
+            lost: at,
+            reason,
+            last_task: worker.last_task,
+        };
+        self.lost.insert(id, lost);
+        Ok(())
+    }
+
+    /// A gang goes on without a member, and ends with its main worker.
+    fn lose_member(&mut self, grant_id: GrantId, worker: WorkerId, reason: LossReason, fx: &mut Effects) {
+        let Some(grant) = self.grants.get_mut(&grant_id) else { return };
+        if grant.worker() != worker {
+            grant.workers.retain(|member| *member != worker);
+            return;
+        }
+        let Some(grant) = self.grants.remove(&grant_id) else { return };
+        for member in grant.workers.iter().skip(1) {
+            if let Some(member_state) = self.workers.get_mut(member) {
+                member_state.gang = None;
+                fx.freed.insert(*member);
+            }
+        }
+        for task in grant.tasks.iter().flat_map(OrdinalRange::iter) {
+            self.requeue(task, grant.running == Some(task), reason.is_crash(), fx);
+        }
+    }
+
+    /// Workers of the life before are gone, and one id is left out.
+    fn boot(&mut self, fx: &mut Effects) {
+        let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
+        for worker in workers {
+            let at = Tick(0);
+            // A worker of this map always exists.
+            let _ = self.lose_worker(at, worker, LossReason::ServerEnded, fx);
+        }
+        self.lost.clear();
+        if self.last_worker > 0 {
+            self.last_worker += 1;
+        }
+    }
+
+    fn open_grant(
+        &mut self,
+        at: Tick,
+        id: GrantId,
+        workers: &[WorkerId],
+        class: ClassId,
+        variant: u8,
+        allocation: &Allocation,
+    ) -> Result<(), String> {
+        if !self.classes.has(class) {
+            return Err(format!("class {class} does not exist"));
+        }
+        let is_gang = self.classes.get(class).is_gang();
+        for member in workers {
+            let worker = self.workers.get_mut(member).ok_or_else(|| format!("worker {member} does not exist"))?;
+            if is_gang {
+                worker.gang = Some(id);
+            } else if worker.pools.take(allocation) {
+                worker.grants.insert(id);
+            } else {
+                return Err(format!("worker {member} does not have free what grant {id} takes"));
+            }
+        }
+        self.last_grant = self.last_grant.max(id.n);
+        let grant = Grant {
+            workers: workers.to_vec(),
+            class,
+            variant,
+            allocation: allocation.clone(),
+            opened: at,
+            tasks: Default::default(),
+            running: None,
+        };
+        self.grants.insert(id, grant);
+        Ok(())
+    }
+
+    fn give(&mut self, id: GrantId, tasks: &[OrdinalRange]) -> Result<(), String> {
+        for range in tasks {
+            for (base, part) in self.split_by_submit(*range) {
+                self.remove_ready(base, part);
+            }
+        }
+        let grant = self.grant_mut(id)?;
+        for range in tasks {
+            grant.tasks.push(*range);
+        }
+        Ok(())
+    }
+
+    fn take_back(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
+        let mut returned = Vec::new();
+        let grant = self.grant_mut(id)?;
+        for range in tasks {
+            returned.extend(grant.tasks.remove(*range));
+        }
+        for range in returned {
+            for (base, part) in self.split_by_submit(range) {
+                let waiting: Vec<OrdinalRange> = self.unfinished(base, part).iter().collect();
+                for run in waiting {
+                    self.insert_ready(run, fx);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close_grant(&mut self, id: GrantId, fx: &mut Effects) -> Result<(), String> {
+        let grant = self.grants.remove(&id).ok_or_else(|| format!("grant {id} does not exist"))?;
+        for member in &grant.workers {
+            let Some(worker) = self.workers.get_mut(member) else { continue };
+            if worker.gang == Some(id) {
+                worker.gang = None;
+            } else {
+                worker.grants.remove(&id);
+                worker.pools.release(&grant.allocation);
+            }
+            fx.freed.insert(*member);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, id: GrantId, task: Ordinal, start: Tick) -> Result<(), String> {
+        let grant = self.grant_mut(id)?;
+        grant.running = Some(task);
+        let (workers, variant) = (grant.workers.clone(), grant.variant);
+        let main = workers.first().copied().unwrap_or_default();
+        let entry = Entry { state: TaskState::Running, variant, worker: main, start, took: Default::default() };
+        if let Some((base, submit)) = self.submit_of(task)
+            && self.state_in(submit, task) == TaskState::Waiting
+        {
+            self.records.set(task, entry);
+            self.move_count(base, TaskState::Waiting, TaskState::Running);
+        }
+        for member in &workers {
+            if let Some(worker) = self.workers.get_mut(member) {
+                worker.last_task = Some((task, start));
+            }
+        }
+        if workers.len() > 1 {
+            self.records.set_gang(task, workers);
+        }
+        Ok(())
+    }
+
+    fn move_count(&mut self, base: Ordinal, from: TaskState, to: TaskState) {
+        if let Some(job) = self.submits.get(&base).and_then(|submit| self.jobs.get_mut(&submit.job)) {
+            *job.counts.of_mut(from) -= 1;
+            *job.counts.of_mut(to) += 1;
+        }
+    }
+
+    fn fail(
+        &mut self,
+        at: Tick,
+        grant: Option<GrantId>,
+        task: Ordinal,
+        start: Option<Tick>,
+        error: &str,
+        fx: &mut Effects,
+    ) -> Result<(), String> {
+        let mut entry = self.records.get(task).unwrap_or(Entry {
+            state: TaskState::Failed,
+            variant: 0,
+            worker: WorkerId(0),
+            start: at,
+            took: Default::default(),
+        });
+        if let Some(id) = grant {
+            let lane = self.grant_mut(id)?;
+            (entry.worker, entry.variant) = (lane.worker(), lane.variant);
+            let gang = (lane.workers.len() > 1).then(|| lane.workers.clone());
+            self.leave_lane(id, task)?;
+            if let Some(workers) = gang {
+                self.records.set_gang(task, workers);
+            }
+            entry.start = start.unwrap_or(at);
+            entry.took = at.since(entry.start);
+            if let Some(worker) = self.workers.get_mut(&entry.worker) {
+                worker.last_task = Some((task, entry.start));
+            }
+        } else if let Some((base, _)) = self.submit_of(task) {
+            self.remove_ready(base, OrdinalRange::one(task));
+        }
+        entry.state = TaskState::Failed;
+        self.end_one(task, entry, at, fx);
+        self.records.set_error(task, error.to_owned());
+        Ok(())
+    }
+
+    fn leave_lane(&mut self, id: GrantId, task: Ordinal) -> Result<(), String> {
+        let grant = self.grant_mut(id)?;
+        grant.tasks.remove(OrdinalRange::one(task));
+        if grant.running == Some(task) {
+            grant.running = None;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! The lasting state of the core. It changes by [`State::apply`] alone, live as in a replay, so that both are the same.
+
+mod apply;
+mod class;
+mod ends;
+mod graph;
+mod parts;
+mod queue;
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hq_core::{Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
+
+pub(crate) use class::Class;
+pub(crate) use parts::{Grant, Job, LostWorker, QueueKey, SubmitState, Worker};
+pub(crate) use record::Entry;
+
+use self::{class::Classes, record::Records};
+
+/// All that outlives a step and is told by facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) epoch: Epoch,
+    pub(crate) server_uid: String,
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    pub(crate) last_job: u32,
+    pub(crate) submits: BTreeMap<Ordinal, SubmitState>,
+    pub(crate) next_ordinal: u64,
+    pub(crate) classes: Classes,
+    pub(crate) workers: BTreeMap<WorkerId, Worker>,
+    pub(crate) lost: BTreeMap<WorkerId, LostWorker>,
+    pub(crate) last_worker: u32,
+    pub(crate) grants: BTreeMap<GrantId, Grant>,
+    pub(crate) last_grant: u32,
+    /// Tasks that could start if there were room. Never an empty set.
+    pub(crate) ready: BTreeMap<QueueKey, RangeSet>,
+    pub(crate) records: Records,
+    /// Names of the order and the placement, where one was chosen.
+    pub(crate) policy: Option<(String, String)>,
+}
+
+/// What a fact set off besides the state itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Effects {
+    /// Queues that got tasks.
+    pub(crate) ready: BTreeSet<QueueKey>,
+    /// Workers that got room.
+    pub(crate) freed: BTreeSet<WorkerId>,
+    /// Tasks that can never run any more.
+    pub(crate) doomed: Vec<Ordinal>,
+    /// Tasks that ran on a worker that is gone.
+    pub(crate) bereft: Vec<Ordinal>,
+    /// Jobs with a new failure.
+    pub(crate) failed: BTreeSet<JobId>,
+    /// Jobs of which no task waits or runs any more.
+    pub(crate) ended: BTreeSet<JobId>,
+}
+
+impl State {
+    /// The submit that `task` belongs to, by its base.
+    pub(crate) fn submit_of(&self, task: Ordinal) -> Option<(Ordinal, &SubmitState)> {
+        let (base, submit) = self.submits.range(..=task).next_back()?;
+        (task.0 - base.0 < submit.len()).then_some((*base, submit))
+    }
+
+    /// `range` cut at the borders of submits; what belongs to none is left out.
+    pub(crate) fn split_by_submit(&self, range: OrdinalRange) -> Vec<(Ordinal, OrdinalRange)> {
+        let first = self.submit_of(range.start).map(|(base, _)| base);
+        let rest = self.submits.range(range.start..range.end()).map(|(base, _)| *base).filter(|base| Some(*base) != first);
+        first
+            .into_iter()
+            .chain(rest)
+            .filter_map(|base| {
+                let end = base.plus(self.submits.get(&base)?.len()).min(range.end());
+                let start = base.max(range.start);
+                (start < end).then(|| (base, OrdinalRange::new(start, end.0 - start.0)))
+            })
+            .collect()
+    }
+
+    pub(crate) fn task_state(&self, task: Ordinal) -> Option<TaskState> {
+        let (_, submit) = self.submit_of(task)?;
+        Some(self.state_in(submit, task))
+    }
+
+    fn state_in(&self, submit: &SubmitState, task: Ordinal) -> TaskState {
+        match self.records.get(task) {
+            Some(entry) => entry.state,
+            None if submit.canceled.contains(task) => TaskState::Canceled,
+            None if submit.aborted.contains(task) => TaskState::Aborted,
+            None => TaskState::Waiting,
+        }
+    }
+
+    pub(crate) fn key_of(&self, task: Ordinal) -> Option<QueueKey> {
+        let (base, submit) = self.submit_of(task)?;
+        Some(submit.key(task.0 - base.0))
+    }
+
+    pub(crate) fn find(&self, job: JobId, number: TaskNumber) -> Option<Ordinal> {
+        let job = self.jobs.get(&job)?;
+        job.submits.iter().find_map(|base| Some(base.plus(self.submits.get(base)?.index_of(number)?)))
+    }
+
+    /// Members of `range` (of one submit) that have not ended.
+    pub(crate) fn unfinished(&self, base: Ordinal, range: OrdinalRange) -> RangeSet {
+        let mut set = RangeSet::from_iter([range]);
+        if let Some(submit) = self.submits.get(&base) {
+            for ended in submit.canceled.intersect(range).into_iter().chain(submit.aborted.intersect(range)) {
+                set.remove(ended);
+            }
+        }
+        for (task, entry) in self.records.in_range(range) {
+            if entry.state.is_end() {
+                set.remove(OrdinalRange::one(task));
+            }
+        }
+        set
+    }
+
+    /// All ordinals of a submit.
+    pub(crate) fn range_of(&self, base: Ordinal) -> OrdinalRange {
+        OrdinalRange::new(base, self.submits.get(&base).map_or(0, SubmitState::len))
+    }
+}

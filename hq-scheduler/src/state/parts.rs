@@ -1,0 +1,147 @@
+//! Jobs, submits, grants and workers as the state keeps them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use hq_core::{
+    Allocation, ClassId, DepKind, GrantId, IdList, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, RangeSet, Submit, TaskCounts,
+    TaskIds, TaskNumber, Tick, WorkerConfig, WorkerId,
+};
+
+use super::{graph::Graph, queue::TaskQueue};
+use crate::pool::Pools;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) spec: JobSpec,
+    pub(crate) is_open: bool,
+    pub(crate) counts: TaskCounts,
+    pub(crate) cancel_reason: Option<String>,
+    pub(crate) created: Tick,
+    pub(crate) ended: Option<Tick>,
+    pub(crate) submits: Vec<Ordinal>,
+    /// Tasks of later submits that wait for a task of an earlier one.
+    pub(crate) cross: BTreeMap<Ordinal, Vec<(Ordinal, DepKind)>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SubmitState {
+    pub(crate) job: JobId,
+    pub(crate) at: Tick,
+    pub(crate) submit: Arc<Submit>,
+    /// Class per profile.
+    pub(crate) classes: Vec<ClassId>,
+    pub(crate) graph: Option<Graph>,
+    /// Ended without ever having a record.
+    pub(crate) canceled: RangeSet,
+    /// Ended without ever having a record.
+    pub(crate) aborted: RangeSet,
+}
+
+impl SubmitState {
+    pub(crate) fn len(&self) -> u64 {
+        self.submit.ids.count()
+    }
+
+    /// The numbers; a submit in the state always has settled ones.
+    pub(crate) fn ids(&self) -> Option<&IdList> {
+        match &self.submit.ids {
+            TaskIds::Given(ids) => Some(ids),
+            TaskIds::Next(_) => None,
+        }
+    }
+
+    pub(crate) fn number(&self, index: u64) -> TaskNumber {
+        TaskNumber(self.ids().and_then(|ids| ids.get(index)).unwrap_or(0))
+    }
+
+    pub(crate) fn index_of(&self, number: TaskNumber) -> Option<u64> {
+        self.ids()?.index_of(number.0)
+    }
+
+    /// Priority and class of the task at `index`.
+    pub(crate) fn key(&self, index: u64) -> QueueKey {
+        let profile = self.submit.profile_index(index);
+        QueueKey::new(self.submit.profiles[usize::from(profile)].priority, self.classes[usize::from(profile)])
+    }
+}
+
+/// Names a ready queue. Sorted by priority, the larger first, then by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct QueueKey {
+    priority: std::cmp::Reverse<i32>,
+    pub(crate) class: ClassId,
+}
+
+impl QueueKey {
+    pub(crate) const fn new(priority: i32, class: ClassId) -> Self {
+        Self { priority: std::cmp::Reverse(priority), class }
+    }
+
+    pub(crate) const fn priority(self) -> i32 {
+        self.priority.0
+    }
+}
+
+/// A lane or a gang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// One; of a gang all, the main one first.
+    pub(crate) workers: Vec<WorkerId>,
+    pub(crate) class: ClassId,
+    pub(crate) variant: u8,
+    pub(crate) allocation: Allocation,
+    pub(crate) opened: Tick,
+    /// Its tasks in order, the running one first. May hold tasks that have ended for the books and not yet at the worker.
+    pub(crate) tasks: TaskQueue,
+    /// The task that is known to run.
+    pub(crate) running: Option<Ordinal>,
+}
+
+impl Grant {
+    pub(crate) fn worker(&self) -> WorkerId {
+        self.workers.first().copied().unwrap_or_default()
+    }
+
+    /// What has not started as far as is known: all but the running task.
+    pub(crate) fn backlog(&self) -> Vec<OrdinalRange> {
+        let Some(running) = self.running else { return self.tasks.iter().collect() };
+        let mut rest = self.tasks.clone();
+        rest.remove(OrdinalRange::one(running));
+        rest.iter().collect()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Worker {
+    pub(crate) config: Arc<WorkerConfig>,
+    pub(crate) joined: Tick,
+    pub(crate) pools: Pools,
+    pub(crate) grants: BTreeSet<GrantId>,
+    /// The gang it is part of.
+    pub(crate) gang: Option<GrantId>,
+    pub(crate) last_task: Option<(Ordinal, Tick)>,
+}
+
+impl Worker {
+    /// When it ends by itself.
+    pub(crate) fn deadline(&self) -> Option<Tick> {
+        self.config.time_limit.map(|limit| self.joined.after(limit))
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.grants.is_empty() && self.gang.is_none()
+    }
+}
+
+/// A worker that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LostWorker {
+    pub(crate) config: Arc<WorkerConfig>,
+    pub(crate) joined: Tick,
+    pub(crate) lost: Tick,
+    pub(crate) reason: LossReason,
+    pub(crate) last_task: Option<(Ordinal, Tick)>,
+}

@@ -1,0 +1,76 @@
+//! What the passing of time brings: idle workers, lanes past their limit, recalls without an answer.
+
+use hq_core::{GrantId, Span, Tick, WorkerId};
+
+use crate::{Action, Scheduler, state::Effects};
+
+impl Scheduler {
+    /// Takes the passing of time; call it at [`poll_timeout`](Self::poll_timeout), earlier or later does no harm.
+    pub fn handle_timeout(&mut self, now: Tick) {
+        self.stop_idle(now);
+        self.call_back_late_lanes(now);
+        if self.mind.withdrawals.iter().any(|withdrawal| withdrawal.deadline <= now) {
+            self.settle(now, Effects::default());
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
+    pub fn poll_timeout(&self) -> Option<Tick> {
+        let idle = self.mind.idle.iter().filter_map(|(worker, since)| Some(since.after(self.idle_timeout(*worker)?))).min();
+        let limit = self.mind.limits.first().map(|(at, _)| *at);
+        let withdrawal = self.mind.withdrawals.iter().map(|withdrawal| withdrawal.deadline).min();
+        [idle, limit, withdrawal].into_iter().flatten().min()
+    }
+
+    fn idle_timeout(&self, worker: WorkerId) -> Option<Span> {
+        self.state.workers.get(&worker)?.config.idle_timeout
+    }
+
+    fn stop_idle(&mut self, now: Tick) {
+        let due: Vec<WorkerId> = self
+            .mind
+            .idle
+            .iter()
+            .filter(|(worker, since)| self.idle_timeout(**worker).is_some_and(|timeout| since.after(timeout) <= now))
+            .map(|(worker, _)| *worker)
+            .collect();
+        for worker in due {
+            self.mind.idle.remove(&worker);
+            self.actions.push_back(Action::StopIdle { worker });
+        }
+    }
+
+    /// Past its limit a lane starts nothing: what waits in it goes elsewhere.
+    fn call_back_late_lanes(&mut self, now: Tick) {
+        while let Some((at, grant)) = self.mind.limits.first().copied().filter(|(at, _)| *at <= now) {
+            self.mind.limits.remove(&(at, grant));
+            self.call_back_all(grant);
+            self.mind.hungry.insert(grant);
+            self.mind.needs_round = true;
+        }
+    }
+
+    /// Recalls a lane's whole backlog, unless that is under way.
+    pub(crate) fn call_back_all(&mut self, grant: GrantId) {
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        let backlog = lane.backlog();
+        let asked = self.mind.lanes.get(&grant).is_some_and(|mind| !mind.recalls.is_empty());
+        if !backlog.is_empty() && !asked {
+            self.recall(grant, backlog);
+        }
+    }
+
+    /// Notes who has nothing to do, from now on.
+    pub(crate) fn note_idle(&mut self, now: Tick, workers: impl IntoIterator<Item = WorkerId>) {
+        for worker in workers {
+            match self.state.workers.get(&worker) {
+                Some(known) if known.is_idle() => {
+                    self.mind.idle.entry(worker).or_insert(now);
+                }
+                _ => {
+                    self.mind.idle.remove(&worker);
+                }
+            }
+        }
+    }
+}

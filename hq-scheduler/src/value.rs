@@ -1,0 +1,74 @@
+//! What a placement is worth: the weighted share of the cluster that it puts to use. Fixed point, no floats.
+
+use hq_core::{Amount, Quantity, Request, WorkerConfig, WorkerId};
+
+use crate::{
+    Scheduler,
+    pool::Pools,
+    state::{Class, Worker},
+};
+
+/// One whole cluster's worth of one resource at weight 1.
+const SCALE: u128 = 1 << 24;
+
+impl Scheduler {
+    /// Weight × Σ over resources of amount ÷ cluster total; compared within one level only.
+    pub(crate) fn value(&self, request: &Request, pools: &Pools) -> u64 {
+        let share = |name: &str, amount: Amount| {
+            let total = self.mind.totals.get(name).copied().unwrap_or(0).max(1);
+            u128::from(amount.parts()) * SCALE / u128::from(total)
+        };
+        let sum: u128 = request
+            .entries()
+            .iter()
+            .map(|entry| {
+                let name = entry.resource.as_str();
+                share(name, amount_on(pools, name, entry.quantity))
+            })
+            .sum();
+        u64::try_from(sum * u128::from(request.weight()) / u128::from(Amount::PARTS)).unwrap_or(u64::MAX)
+    }
+
+    /// Adds a worker's resources to the cluster's, or takes them away.
+    pub(crate) fn count_resources(&mut self, config: &WorkerConfig, add: bool) {
+        for def in config.resources.resources() {
+            let total = self.mind.totals.entry(def.name.as_str().to_owned()).or_insert(0);
+            let amount = def.kind.total().parts();
+            *total = if add { total.saturating_add(amount) } else { total.saturating_sub(amount) };
+        }
+    }
+
+    /// Notes which of the known classes a new worker could ever run.
+    pub(crate) fn note_capable(&mut self, id: WorkerId) {
+        let Some(worker) = self.state.workers.get(&id) else { return };
+        for (class, workers) in &mut self.mind.capable {
+            if could_ever(self.state.classes.get(*class), worker) {
+                workers.insert(id);
+            }
+        }
+    }
+
+    /// Makes sure that the workers that could ever run a class are known.
+    pub(crate) fn learn_capable(&mut self, class: hq_core::ClassId) {
+        if self.mind.capable.contains_key(&class) {
+            return;
+        }
+        let known = self.state.classes.get(class);
+        let workers = self.state.workers.iter().filter(|(_, worker)| could_ever(known, worker)).map(|(id, _)| *id).collect();
+        self.mind.capable.insert(class, workers);
+    }
+}
+
+/// What a quantity comes to on a worker.
+pub(crate) fn amount_on(pools: &Pools, name: &str, quantity: Quantity) -> Amount {
+    match quantity {
+        Quantity::Amount(amount, _) => amount,
+        Quantity::All => pools.total(name),
+    }
+}
+
+/// Whether a worker could run the class when it is idle, time left aside.
+pub(crate) fn could_ever(class: &Class, worker: &Worker) -> bool {
+    worker.config.runs(&class.kind)
+        && (class.is_gang() || class.requests.iter().any(|request| worker.pools.could_ever(request)))
+}

@@ -1,0 +1,251 @@
+//! Which indices a request gets: the tables in `testdata/pool/`, step by step.
+//!
+//! A line is a command, `->` and facts that must hold, and perhaps `=>` and the exact outcome. `UPDATE=1` rewrites what
+//! is behind `=>`, and nothing else: facts are what users rely on, exact outcomes only show what a change changes.
+//!
+//! | command | does |
+//! |---|---|
+//! | `worker DEF; DEF; couple A[0]:B[1]=256; …` | a new idle worker |
+//! | `take NAME: REQ; REQ` | allocates and takes |
+//! | `try: REQ; REQ` | allocates only |
+//! | `release NAME NAME` | gives back |
+//! | `state` | looks at what is free |
+
+use std::{collections::BTreeMap, collections::BTreeSet, fmt::Write as _, fs, path::Path};
+
+use hq_core::{Allocation, CouplingItem, GrantedResource, Request, ResourceDef, WorkerResources};
+use hq_scheduler::pool::Pools;
+
+struct Bench {
+    worker: WorkerResources,
+    pools: Pools,
+    held: BTreeMap<String, Allocation>,
+}
+
+#[test]
+fn tables() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pool");
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut steps = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let mut bench = None;
+        let mut out = String::new();
+        for (number, line) in text.lines().enumerate() {
+            let place = format!("{}:{}: {line}", path.file_name().unwrap().to_string_lossy(), number + 1);
+            let (input, exact) = match line.split_once("=>") {
+                Some((input, exact)) => (input.trim(), Some(exact.trim())),
+                None => (line.trim(), None),
+            };
+            if input.is_empty() || input.starts_with('#') {
+                writeln!(out, "{line}").unwrap();
+                continue;
+            }
+            steps += 1;
+            let outcome = step(&mut bench, input, &place);
+            match exact {
+                Some(exact) if update || exact == outcome => writeln!(out, "{input} => {outcome}").unwrap(),
+                Some(_) => panic!("{place}\n  outcome {outcome}"),
+                None => writeln!(out, "{line}").unwrap(),
+            }
+        }
+        if update && out != text {
+            fs::write(&path, out).unwrap();
+        }
+    }
+    assert!(steps > 150, "only {steps} steps found");
+}
+
+fn step(bench: &mut Option<Bench>, input: &str, place: &str) -> String {
+    let (command, facts) = input.split_once("->").unwrap_or((input, ""));
+    let (verb, rest) = command.trim().split_once([' ', ':']).unwrap_or((command.trim(), ""));
+    if verb == "worker" {
+        *bench = Some(Bench::new(rest));
+        return bench.as_ref().unwrap().state();
+    }
+    let bench = bench.as_mut().unwrap_or_else(|| panic!("{place}\n  no worker"));
+    let (name, allocation) = match verb {
+        "take" => {
+            let (name, request) = rest.split_once(':').unwrap();
+            let allocation = bench.allocate(request);
+            if let Some(allocation) = &allocation {
+                assert!(bench.pools.take(allocation), "{place}\n  cannot take what was allocated");
+                assert!(
+                    bench.held.insert(name.trim().to_owned(), allocation.clone()).is_none(),
+                    "{place}\n  name used"
+                );
+            }
+            (name.trim(), allocation)
+        }
+        "try" => ("", bench.allocate(rest)),
+        "release" => {
+            for name in rest.split_whitespace() {
+                let allocation = bench.held.remove(name).unwrap_or_else(|| panic!("{place}\n  {name} is not held"));
+                assert!(bench.pools.release(&allocation), "{place}\n  cannot release {name}");
+            }
+            ("", None)
+        }
+        "state" => ("", None),
+        _ => panic!("{place}\n  unknown command {verb}"),
+    };
+    for fact in facts.split(';').map(str::trim).filter(|fact| !fact.is_empty()) {
+        let words: Vec<&str> = fact.split_whitespace().collect();
+        let holds = match (words[0], &allocation) {
+            ("ok", allocation) => allocation.is_some(),
+            ("refuse", allocation) => allocation.is_none(),
+            ("idle", _) => bench.pools == Pools::new(&bench.worker) && bench.pools.is_idle(),
+            ("free", _) => bench.pools.free(words[1]).to_string() == words[2],
+            ("pools", _) => bench.groups_free(words[1], true) == fact.splitn(3, ' ').nth(2).unwrap(),
+            (_, None) => panic!("{place}\n  refused"),
+            (_, Some(allocation)) => bench.holds(name, allocation, &words),
+        };
+        assert!(holds, "{place}\n  {fact}: does not hold for {}", bench.show(allocation.as_ref()));
+    }
+    match verb {
+        "take" | "try" => bench.show(allocation.as_ref()),
+        _ => bench.state(),
+    }
+}
+
+impl Bench {
+    fn new(definition: &str) -> Self {
+        let (couplings, defs): (Vec<&str>, Vec<&str>) =
+            definition.split(';').map(str::trim).partition(|part| part.starts_with("couple "));
+        let mut defs: Vec<_> = defs.into_iter().map(|def| ResourceDef::parse(def).unwrap()).collect();
+        defs.sort_by(|a, b| a.name.cmp(&b.name));
+        let coupling = couplings.into_iter().map(|item| couple(&defs, item)).collect();
+        let worker = WorkerResources::new(defs, coupling).unwrap();
+        Self { pools: Pools::new(&worker), worker, held: BTreeMap::new() }
+    }
+
+    fn allocate(&self, request: &str) -> Option<Allocation> {
+        let request = Request::parse(request.split(';').map(str::trim)).unwrap();
+        let allocation = self.pools.allocate(&request);
+        assert_eq!(self.pools.fits_count(&request, 1), u32::from(allocation.is_some()), "{request:?}");
+        assert!(allocation.is_none() || self.pools.could_ever(&request), "{request:?}");
+        allocation
+    }
+
+    /// The facts about an allocation.
+    fn holds(&self, name: &str, allocation: &Allocation, words: &[&str]) -> bool {
+        let of = |name: &str, allocation: &Allocation| -> GrantedResource {
+            allocation.0.iter().find(|granted| granted.resource.as_str() == name).unwrap().clone()
+        };
+        let (resource, words) = (words[1], [&words[..1], &words[2..]].concat());
+        let granted = of(resource, allocation);
+        let groups = |granted: &GrantedResource| -> Vec<usize> {
+            granted.pieces.iter().map(|piece| self.group(resource, piece.index)).collect()
+        };
+        let set = |granted: &GrantedResource| -> BTreeSet<usize> { groups(granted).into_iter().collect() };
+        let indices = |granted: &GrantedResource| -> Vec<u32> { granted.pieces.iter().map(|p| p.index).collect() };
+        let others = || words[1..].iter().filter(|other| **other != name).map(|other| of(resource, &self.held[*other]));
+        let list = |items: Vec<String>| items.join(",") == words[1];
+        let last = granted.pieces.len().wrapping_sub(1);
+        match words[0] {
+            "amount" => granted.amount.to_string() == words[1],
+            "count" => granted.pieces.len().to_string() == words[1],
+            "groups" => set(&granted).len().to_string() == words[1],
+            "sizes" => {
+                let mut sizes: Vec<usize> =
+                    set(&granted).iter().map(|at| groups(&granted).iter().filter(|g| *g == at).count()).collect();
+                sizes.sort_unstable();
+                list(sizes.iter().map(ToString::to_string).collect())
+            }
+            "in" => list(set(&granted).iter().map(ToString::to_string).collect()),
+            "indices" => list(indices(&granted).iter().map(ToString::to_string).collect()),
+            "parts" => list(granted.pieces.iter().map(|piece| piece.amount.fraction().to_string()).collect()),
+            "first" => {
+                let n: usize = words[1].parse().unwrap();
+                groups(&granted)[..n].windows(2).all(|pair| pair[0] == pair[1])
+            }
+            "new" => others().all(|other| set(&other).is_disjoint(&set(&granted))),
+            "same" => others().all(|other| set(&other) == set(&granted)),
+            "apart" => others().all(|other| indices(&other).iter().all(|index| !indices(&granted).contains(index))),
+            "last-index" => others().all(|other| indices(&other).last() == indices(&granted).last()),
+            "last-group" => others().all(|other| groups(&other).last() == groups(&granted).last()),
+            "last-shared" => groups(&granted)[..last].contains(&groups(&granted)[last]),
+            "beside" => {
+                let other = of(words[1], allocation);
+                let other = other.pieces.iter().map(|piece| self.group(words[1], piece.index)).collect();
+                set(&granted) == other || set(&granted).is_subset(&other) || set(&granted).is_superset(&other)
+            }
+            _ => panic!("unknown fact {words:?}"),
+        }
+    }
+
+    fn group(&self, resource: &str, index: u32) -> usize {
+        let mut end = 0;
+        let sizes = self.worker.get(resource).unwrap().kind.group_sizes();
+        sizes
+            .iter()
+            .position(|size| {
+                end += size;
+                index < end
+            })
+            .unwrap()
+    }
+
+    /// What is free of each index of each group, in order of size; with `sorted` the groups, too.
+    fn groups_free(&self, resource: &str, sorted: bool) -> String {
+        let mut start = 0;
+        let sizes = self.worker.get(resource).unwrap().kind.group_sizes();
+        let group = |size: &u32| {
+            let mut free: Vec<_> =
+                (start..start + size).map(|index| self.pools.free_of_index(resource, index)).collect();
+            start += size;
+            free.retain(|amount| !amount.is_zero());
+            free.sort_by(|a, b| b.cmp(a));
+            let free: Vec<String> = free.iter().map(ToString::to_string).collect();
+            format!("[{}]", free.join(" "))
+        };
+        let mut groups: Vec<String> = sizes.iter().map(group).collect();
+        if sorted {
+            groups.sort();
+        }
+        groups.concat()
+    }
+
+    fn state(&self) -> String {
+        let resource = |def: &ResourceDef| {
+            let name = def.name.as_str();
+            match def.kind.group_sizes()[..] {
+                [] => format!("{name} {}", self.pools.free(name)),
+                [..] if def.kind.group_sizes().iter().max() > Some(&8) => format!("{name} {}", self.pools.free(name)),
+                _ => format!("{name} {}", self.groups_free(name, false)),
+            }
+        };
+        self.worker.resources().iter().map(resource).collect::<Vec<_>>().join("; ")
+    }
+
+    fn show(&self, allocation: Option<&Allocation>) -> String {
+        let Some(allocation) = allocation else { return "refuse".to_owned() };
+        let resource = |granted: &GrantedResource| {
+            let pieces = granted.pieces.iter().map(|piece| match piece.amount.fraction() {
+                0 => piece.index.to_string(),
+                _ => format!("{}*{}", piece.index, piece.amount),
+            });
+            let pieces: Vec<String> = pieces.collect();
+            let what = if pieces.is_empty() { granted.amount.to_string() } else { pieces.join(",") };
+            format!("{} {what}", granted.resource)
+        };
+        allocation.0.iter().map(resource).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn couple(defs: &[ResourceDef], item: &str) -> CouplingItem {
+    let end = |text: &str| {
+        let (name, group) = text.trim().trim_end_matches(']').split_once('[').unwrap();
+        (defs.iter().position(|def| def.name.as_str() == name).unwrap() as u16, group.parse::<u16>().unwrap())
+    };
+    let (pair, weight) = item.trim_start_matches("couple ").split_once('=').unwrap();
+    let (a, b) = pair.split_once(':').unwrap();
+    let (a, b) = (end(a).min(end(b)), end(a).max(end(b)));
+    CouplingItem {
+        resource1_idx: a.0,
+        group1_idx: a.1,
+        resource2_idx: b.0,
+        group2_idx: b.1,
+        weight: weight.parse().unwrap(),
+    }
+}

@@ -1,0 +1,215 @@
+//! Taking peers in, with many handshakes side by side and a limit on those half-open.
+//!
+//! The limit must not let silent connections lock out honest peers. An honest peer's first bytes
+//! follow its connect at once; so when there is no room for a newcomer, the oldest connection of
+//! the busiest source that has had [`PATIENCE`] to show a key and has not is dropped for it. A
+//! peer that has shown a key (which may be a replay) gets [`PATIENCE_WITH_KEY`]. Without pressure,
+//! everybody gets the whole deadline.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use crate::identity::Gate;
+use crate::link::{AcceptError, Link};
+use crate::session::HandshakeError;
+use crate::stream::{Halves, respond_watched};
+
+/// Handshakes that may be going on at a time.
+const HALF_OPEN_MAX: usize = 64;
+/// Of these, from one source.
+const HALF_OPEN_PER_SOURCE_MAX: usize = 48;
+const PATIENCE: Duration = Duration::from_millis(20);
+const PATIENCE_WITH_KEY: Duration = Duration::from_secs(1);
+/// Pause of accepting when there are no file descriptors or buffers.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where connections come from.
+#[async_trait]
+pub(crate) trait RawListener: Send + Sync {
+    /// The next connection. Cancel safe.
+    async fn accept(&self) -> io::Result<Incoming>;
+}
+
+/// A connection that has shown nothing yet.
+pub(crate) struct Incoming {
+    pub(crate) halves: Halves,
+    pub(crate) source: Source,
+}
+
+/// What connections are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Source {
+    /// This machine and user: trusted, so counted in total only.
+    Own,
+    V4([u8; 4]),
+    /// The first half of an IPv6 address: the rest is free for a host to choose.
+    V6([u8; 8]),
+}
+
+impl From<IpAddr> for Source {
+    fn from(ip: IpAddr) -> Self {
+        match ip.to_canonical() {
+            IpAddr::V4(ip) => Self::V4(ip.octets()),
+            IpAddr::V6(ip) => {
+                let [a, b, c, d, e, f, g, h, ..] = ip.octets();
+                Self::V6([a, b, c, d, e, f, g, h])
+            }
+        }
+    }
+}
+
+/// Accepts connections, passes handshakes and gives links.
+pub(crate) struct Acceptor<L> {
+    raw: L,
+    gate: Arc<Gate>,
+    handshakes: JoinSet<Result<Link, ()>>,
+    half_open: HashMap<Id, HalfOpen>,
+    /// Accepted, and there is no room for it yet.
+    waiting: Option<Incoming>,
+    paused_until: Option<Instant>,
+}
+
+struct HalfOpen {
+    source: Source,
+    since: Instant,
+    has_key: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+impl<L: RawListener> Acceptor<L> {
+    pub(crate) fn new(raw: L, gate: Gate) -> Self {
+        Self {
+            raw,
+            gate: Arc::new(gate),
+            handshakes: JoinSet::new(),
+            half_open: HashMap::new(),
+            waiting: None,
+            paused_until: None,
+        }
+    }
+
+    /// See [`Listener::accept`](crate::Listener::accept).
+    pub(crate) async fn accept(&mut self) -> Result<Link, AcceptError> {
+        loop {
+            let wake = self.admit_waiting().or(self.paused_until);
+            let may_accept = self.waiting.is_none() && self.paused_until.is_none();
+            tokio::select! {
+                Some(done) = self.handshakes.join_next_with_id() => {
+                    if let Some(link) = self.finished(done) {
+                        return Ok(link);
+                    }
+                }
+                incoming = self.raw.accept(), if may_accept => match incoming {
+                    Ok(incoming) => self.waiting = Some(incoming),
+                    Err(e) => self.accept_failed(e)?,
+                },
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                    self.paused_until = None;
+                }
+            }
+        }
+    }
+
+    fn finished(&mut self, done: Result<(Id, Result<Link, ()>), JoinError>) -> Option<Link> {
+        let (id, link) = match done {
+            Ok((id, result)) => (id, result.ok()),
+            Err(e) => (e.id(), None),
+        };
+        self.half_open.remove(&id);
+        link
+    }
+
+    fn accept_failed(&mut self, error: io::Error) -> Result<(), AcceptError> {
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+                tracing::warn!("accepting paused: {error}");
+                self.paused_until = Some(Instant::now() + PAUSE);
+                Ok(())
+            }
+            Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP) => Err(error.into()),
+            // That one connection failed, or comes from another user; the next may be better.
+            _ => {
+                tracing::debug!("connection dropped: {error}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the handshake of the waiting connection, if there is room or somebody's patience is
+    /// at its end. Otherwise tells when that will be.
+    fn admit_waiting(&mut self) -> Option<Instant> {
+        let incoming = self.waiting.take()?;
+        let crowd = self.crowded(incoming.source);
+        if let Some((id, until)) = crowd.and_then(|source| self.next_victim(source)) {
+            if until > Instant::now() {
+                self.waiting = Some(incoming);
+                return Some(until);
+            }
+            if let Some(victim) = self.half_open.remove(&id) {
+                victim.task.abort();
+            }
+        }
+        self.start(incoming);
+        None
+    }
+
+    /// The source that must give up a place for a newcomer, if there is no room.
+    fn crowded(&self, newcomer: Source) -> Option<Source> {
+        let mut counts: HashMap<Source, usize> = HashMap::new();
+        for entry in self.half_open.values() {
+            *counts.entry(entry.source).or_default() += 1;
+        }
+        if newcomer != Source::Own && counts.get(&newcomer) >= Some(&HALF_OPEN_PER_SOURCE_MAX) {
+            return Some(newcomer);
+        }
+        if self.half_open.len() < HALF_OPEN_MAX {
+            return None;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(source, _)| source)
+    }
+
+    /// Who of this source runs out of patience first, and when.
+    fn next_victim(&self, source: Source) -> Option<(Id, Instant)> {
+        self.half_open
+            .iter()
+            .filter(|(_, entry)| entry.source == source)
+            .map(|(id, entry)| (*id, entry.until()))
+            .min_by_key(|(_, until)| *until)
+    }
+
+    fn start(&mut self, incoming: Incoming) {
+        let Incoming { halves, source } = incoming;
+        let has_key = Arc::new(AtomicBool::new(false));
+        let (gate, flag) = (self.gate.clone(), has_key.clone());
+        let task = self.handshakes.spawn(async move {
+            let address = halves.address.clone();
+            let on_key = || flag.store(true, Ordering::Relaxed);
+            respond_watched(halves, &gate, on_key).await.map_err(|e| log_failure(&address, &e))
+        });
+        let entry = HalfOpen { source, since: Instant::now(), has_key, task: task.clone() };
+        self.half_open.insert(task.id(), entry);
+    }
+}
+
+impl HalfOpen {
+    fn until(&self) -> Instant {
+        let has_key = self.has_key.load(Ordering::Relaxed);
+        self.since + if has_key { PATIENCE_WITH_KEY } else { PATIENCE }
+    }
+}
+
+/// At most one line per peer, and only those with a key of ours can make it a visible one.
+fn log_failure(address: &str, error: &HandshakeError) {
+    match error {
+        HandshakeError::Refused(refusal) => tracing::warn!("refused {address}: {refusal}"),
+        other => tracing::debug!("dropped {address}: {other}"),
+    }
+}

@@ -1,0 +1,16 @@
+//! The only place with `unsafe`: making a child process, and the guardian's process.
+//!
+//! What runs in a child between its birth and `execve`, and in the guardian, is restricted to async-signal-safe calls:
+//! no allocation, no lock, no panic.
+#![allow(unsafe_code)]
+
+mod child;
+mod clone;
+mod guardian;
+mod proc_scan;
+mod table;
+
+pub(crate) use child::{Failure, Program, Stage};
+pub(super) use clone::Cloner;
+pub(super) use guardian::Guardian;
+pub(super) use proc_scan::kill_session;

@@ -1,0 +1,15 @@
+//! Tasks that are programs.
+
+mod environment;
+mod failure;
+mod frame;
+mod lookup;
+mod outputs;
+mod plan;
+mod recent;
+mod run;
+mod runner;
+mod task_dir;
+
+pub use environment::{NOT_INHERITED, inherited_environment};
+pub use runner::{ProgramOptions, ProgramRunner};

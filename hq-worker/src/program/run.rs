@@ -1,0 +1,240 @@
+use std::{
+    ffi::CString,
+    fs, io,
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+    sync::Arc,
+};
+
+use hq_core::{Outcome, RunId, SubmitBody, placeholder::{self, Placeholders}};
+use hq_node::{Lane, StartOrder};
+
+use super::{
+    failure,
+    frame::Frame,
+    lookup::{self, to_path},
+    outputs::{Outputs, Removals},
+    plan::{Plan, Shared},
+    runner::Common,
+    task_dir::TaskDir,
+};
+use crate::{
+    Done,
+    process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
+};
+
+/// A run of a program, not yet started.
+pub(super) struct ProgramRun {
+    order: StartOrder,
+    done: Done,
+    common: Arc<Common>,
+}
+
+/// A run whose program has been started.
+pub(super) struct LiveRun {
+    done: Done,
+    task_dir: Option<TaskDir>,
+    removals: Removals,
+}
+
+/// A submit by the address of its body, which the value keeps.
+pub(super) type PlanKey = usize;
+/// What the shared bytes of a submit mean.
+pub(super) type PlanOf = (Arc<SubmitBody>, Arc<Shared>);
+/// A submit and a lane by their addresses, which the value keeps.
+pub(super) type FrameKey = (usize, usize);
+/// What runs of a submit in a lane share.
+pub(super) type FrameOf = (Arc<SubmitBody>, Arc<Lane>, Arc<Frame>);
+
+impl ProgramRun {
+    pub(super) fn new(order: StartOrder, done: Done, common: Arc<Common>) -> Self {
+        Self { order, done, common }
+    }
+
+    fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Option<TaskDir>, Removals), String> {
+        let shared = self.shared()?;
+        match &*shared {
+            Shared::Same(plan) => self.launch_plan(launcher, plan, &self.order.part, || self.frame(plan)),
+            Shared::PerTask => {
+                let plan = Plan::of_part(&self.order.part)?;
+                self.launch_plan(launcher, &plan, &[], || self.new_frame(&plan).map(Arc::new))
+            }
+        }
+    }
+
+    /// The shared part of the body, read once per submit.
+    fn shared(&self) -> Result<Arc<Shared>, String> {
+        let body = &self.order.body;
+        let make = || Ok((body.clone(), Arc::new(Shared::new(body)?)));
+        self.common.plans.get_or(&Arc::as_ptr(body).addr(), make).map(|(_, shared)| shared)
+    }
+
+    /// The frame for the submit and the lane, made once.
+    fn frame(&self, plan: &Plan) -> Result<Arc<Frame>, String> {
+        let (body, lane) = (&self.order.body, &self.order.lane);
+        let make = || Ok((body.clone(), lane.clone(), Arc::new(self.new_frame(plan)?)));
+        let key = (Arc::as_ptr(body).addr(), Arc::as_ptr(lane).addr());
+        self.common.frames.get_or(&key, make).map(|(_, _, frame)| frame)
+    }
+
+    fn new_frame(&self, plan: &Plan) -> Result<Frame, String> {
+        Frame::new(&self.common.env, plan, &self.order, &self.common.resources)
+    }
+
+    fn launch_plan(
+        &self,
+        launcher: &mut Launcher,
+        plan: &Plan,
+        entry: &[u8],
+        frame: impl FnOnce() -> Result<Arc<Frame>, String>,
+    ) -> Result<(Child, Option<TaskDir>, Removals), String> {
+        let (order, spec) = (&self.order, &plan.spec);
+        let known = Placeholders {
+            job: Some(order.job),
+            task: Some(order.number),
+            instance: Some(order.instance),
+            submit_dir: Some(&spec.submit_dir),
+            cwd: None,
+            server_uid: Some(&order.lane.server_uid),
+        };
+        let cwd = placeholder::working_dir(&spec.cwd, &known);
+        // First of all, so that they are there whatever else fails.
+        let outputs = Outputs::create(spec, &cwd, &known)?;
+        let frame = frame()?;
+        let is_gang = order.lane.request.nodes() > 0;
+        let needs_dir = spec.task_dir || is_gang;
+        let task_dir = needs_dir
+            .then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs))
+            .transpose()?;
+        let own = self.own_variables(entry, task_dir.as_ref(), is_gang)?;
+        let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
+        let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;
+        let null = self.common.null.as_fd();
+        let [stdout, stderr] = outputs.descriptors(null);
+
+        let exec_error = |errno| failure::of_exec(errno, spec, &cwd);
+        let mut file = lookup::find(&spec.args[0], frame.path.as_deref(), &cwd).map_err(exec_error)?;
+        let mut args = vec![&plan.args];
+        if let Some(wrapper) = &frame.wrapper {
+            args.insert(0, &wrapper.args);
+            file = lookup::find(wrapper.program, frame.path.as_deref(), &cwd)
+                .map_err(|errno| cannot_wrap(wrapper.program, errno))?;
+        }
+        let directory = if cwd.is_empty() { &b"."[..] } else { &cwd };
+        let program = Program {
+            path: &c_string(&file)?,
+            args: &args,
+            env: &[&frame.env, &own],
+            cwd: &c_string(directory)?,
+            stdio: [stdin.as_ref().map_or(null, AsFd::as_fd), stdout, stderr],
+        };
+        let child = spawn(launcher, &program).map_err(|failure| failure::of_start(failure, spec, &cwd))?;
+        Ok((child, task_dir, outputs.into_removals()))
+    }
+
+    /// The variables of this run alone.
+    fn own_variables(&self, entry: &[u8], dir: Option<&TaskDir>, is_gang: bool) -> Result<StringTable, String> {
+        let order = &self.order;
+        let mut own = StringTable::default();
+        let mut set = |name: &str, value: &[u8]| {
+            own.push(&[name.as_bytes(), b"=", value]).map_err(|HasNul| format!("the value of {name} holds a zero byte"))
+        };
+        set("HQ_TASK_ID", order.number.to_string().as_bytes())?;
+        set("HQ_INSTANCE_ID", order.instance.to_string().as_bytes())?;
+        if !entry.is_empty() {
+            set("HQ_ENTRY", entry)?;
+        }
+        let Some(dir) = dir else { return Ok(own) };
+        set("HQ_TASK_DIR", dir.path().as_os_str().as_bytes())?;
+        set("HQ_ERROR_FILENAME", dir.error_file().as_os_str().as_bytes())?;
+        if is_gang {
+            let (nodes, hosts) = dir.write_hosts(&order.lane.hosts)?;
+            set("HQ_NODE_FILE", nodes.as_os_str().as_bytes())?;
+            set("HQ_HOST_FILE", hosts.as_os_str().as_bytes())?;
+            set("HQ_NUM_NODES", order.lane.hosts.len().to_string().as_bytes())?;
+        }
+        Ok(own)
+    }
+}
+
+/// Starts a program; makes its working directory if it is missing, and leaves a script that names no interpreter to the
+/// shell, as shells do.
+fn spawn(launcher: &mut Launcher, program: &Program<'_>) -> Result<Child, Failure> {
+    let mut result = launcher.spawn(program);
+    if let Err(Failure { stage: Stage::Directory, errno: libc::ENOENT }) = result {
+        fs::create_dir_all(to_path(program.cwd.to_bytes())).map_err(|error| Failure {
+            stage: Stage::Directory,
+            errno: error.raw_os_error().unwrap_or(libc::ENOENT),
+        })?;
+        result = launcher.spawn(program);
+    }
+    if let Err(Failure { stage: Stage::Exec, errno: libc::ENOEXEC }) = result {
+        let script = to_path(program.cwd.to_bytes()).join(to_path(program.path.to_bytes()));
+        if lookup::is_plain_script(&script) {
+            return spawn_by_shell(launcher, program);
+        }
+    }
+    result
+}
+
+fn spawn_by_shell(launcher: &mut Launcher, program: &Program<'_>) -> Result<Child, Failure> {
+    let mut shell = StringTable::default();
+    let script = program.path.to_bytes();
+    let pushed = shell.push(&[b"/bin/sh"]).and_then(|()| shell.push(&[script]));
+    debug_assert!(pushed.is_ok(), "a C string has no zero byte");
+    let rest: Vec<StringTable> = program.args.iter().map(|table| table.without_first()).collect();
+    let args: Vec<&StringTable> = [&shell].into_iter().chain(&rest).collect();
+    launcher.spawn(&Program { path: c"/bin/sh", args: &args, ..*program })
+}
+
+fn cannot_wrap(program: &[u8], errno: i32) -> String {
+    let (name, error) = (String::from_utf8_lossy(program), io::Error::from_raw_os_error(errno));
+    format!("cannot pin the task to its cpus: the program `{name}` cannot be executed: {error}")
+}
+
+fn c_string(bytes: &[u8]) -> Result<CString, String> {
+    CString::new(bytes).map_err(|_| format!("the path `{}` holds a zero byte", Path::new(to_path(bytes)).display()))
+}
+
+/// The same file with a number that no standard stream has, so that setting up one stream cannot overwrite another.
+pub(super) fn above_stdio(fd: OwnedFd) -> io::Result<OwnedFd> {
+    if fd.as_raw_fd() > 2 { Ok(fd) } else { Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?) }
+}
+
+impl Task for ProgramRun {
+    type Live = LiveRun;
+
+    fn run(&self) -> RunId {
+        self.order.run
+    }
+
+    fn launch(self, launcher: &mut Launcher) -> Result<(Child, LiveRun), (Done, Outcome)> {
+        match self.try_launch(launcher) {
+            Ok((child, task_dir, removals)) => Ok((child, LiveRun { done: self.done, task_dir, removals })),
+            Err(text) => Err((self.done, Outcome::Failed(text))),
+        }
+    }
+
+    fn give_up(self) -> Done {
+        self.done
+    }
+
+    fn finish(live: LiveRun, end: ProcessEnd) -> (Done, Outcome) {
+        let error_file = live.task_dir.as_ref().map(TaskDir::error_file);
+        let error = failure::of_end(&end, error_file.as_deref());
+        // Whoever sees the end of the task must not find its directory any more.
+        drop(live.task_dir);
+        let Some(error) = error else {
+            for path in live.removals {
+                if let Err(error) = fs::remove_file(&path) {
+                    tracing::warn!("cannot remove the output file `{}`: {error}", path.display());
+                }
+            }
+            return (live.done, Outcome::Finished);
+        };
+        (live.done, Outcome::Failed(error))
+    }
+}

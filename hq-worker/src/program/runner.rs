@@ -1,0 +1,113 @@
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    os::fd::OwnedFd,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+    thread,
+};
+
+use hq_core::{RunId, WorkerResources};
+use hq_node::{StartOrder, StopHow};
+
+use super::{
+    environment::{Variables, inherited_environment},
+    recent::Recent,
+    run::{FrameKey, FrameOf, PlanKey, PlanOf, ProgramRun, above_stdio},
+};
+use crate::{Done, TaskRunner, process::Supervisor};
+
+/// Submits whose programs are kept ready.
+const PLANS: usize = 64;
+/// Pairs of submit and lane whose environments are kept ready.
+const FRAMES: usize = 512;
+
+/// What a [`ProgramRunner`] has to know of its worker.
+#[derive(Clone, Debug)]
+pub struct ProgramOptions {
+    /// What the worker offers: gives granted indices their names.
+    pub resources: Arc<WorkerResources>,
+    /// Where task directories are made.
+    pub work_dir: PathBuf,
+    /// What tasks inherit; see [`inherited_environment`]. Variables for all tasks of the worker, such as `HQ`, are
+    /// appended here: a later one of the same name wins.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Threads that start programs. Each waits for the creation of files and for `execve`, a fraction of a millisecond
+    /// on a local file system.
+    pub threads: usize,
+}
+
+impl ProgramOptions {
+    /// With the environment of this process, the system's temporary directory where `work_dir` is empty, and a
+    /// quarter as many threads as cpus, 2 to 8.
+    pub fn new(resources: Arc<WorkerResources>, work_dir: impl Into<PathBuf>) -> Self {
+        let mut work_dir = work_dir.into();
+        if work_dir.as_os_str().is_empty() {
+            work_dir = std::env::temp_dir();
+        }
+        let cpus = thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self { resources, work_dir, env: inherited_environment(), threads: cpus.div_ceil(4).clamp(2, 8) }
+    }
+}
+
+/// Runs programs: tasks of kind `program`.
+///
+/// Programs run without a shell in between, each leading a session and process group of its own. When a run is told to
+/// end, nothing of its session is left once its end is reported. When the worker dies, of whatever, a guardian process
+/// kills all groups. Both do not see processes that begin a session of their own (`setsid`, daemons). After an
+/// ordinary end, what the program left running in the background stays.
+///
+/// Dropping it kills what still runs and waits for it, up to 5 seconds.
+pub struct ProgramRunner {
+    supervisor: Supervisor<ProgramRun>,
+    common: Arc<Common>,
+}
+
+/// What all programs of a worker share.
+pub(super) struct Common {
+    pub(super) resources: Arc<WorkerResources>,
+    pub(super) work_dir: PathBuf,
+    pub(super) env: Variables,
+    /// `/dev/null`, open for reading and writing, with a number above 2.
+    pub(super) null: OwnedFd,
+    pub(super) task_dirs: AtomicU64,
+    pub(super) plans: Recent<PlanKey, PlanOf>,
+    pub(super) frames: Recent<FrameKey, FrameOf>,
+}
+
+impl ProgramRunner {
+    /// Starts the threads that start programs, and the guardian, a fork of this process: make it early, before the
+    /// process is large.
+    ///
+    /// # Errors
+    /// When the system gives no process, thread or descriptor.
+    pub fn new(options: ProgramOptions) -> io::Result<Self> {
+        let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        let common = Arc::new(Common {
+            resources: options.resources,
+            work_dir: options.work_dir,
+            env: options.env.into_iter().collect::<BTreeMap<_, _>>(),
+            null: above_stdio(null.into())?,
+            task_dirs: AtomicU64::new(0),
+            plans: Recent::new(PLANS),
+            frames: Recent::new(FRAMES),
+        });
+        Ok(Self { supervisor: Supervisor::new(options.threads)?, common })
+    }
+}
+
+impl TaskRunner for ProgramRunner {
+    fn start(&self, order: StartOrder, done: Done) {
+        self.supervisor.start(ProgramRun::new(order, done, self.common.clone()));
+    }
+
+    fn stop(&self, run: RunId, how: StopHow) {
+        self.supervisor.stop(run, how);
+    }
+}
+
+impl fmt::Debug for ProgramRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgramRunner").field("work_dir", &self.common.work_dir).finish_non_exhaustive()
+    }
+}

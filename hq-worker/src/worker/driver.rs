@@ -1,0 +1,229 @@
+use std::{collections::HashMap, future::pending, sync::Arc, time::Duration};
+
+use hq_core::{FromWorker, Outcome, RunId, ToWorker};
+use hq_node::{Exit, StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};
+use hq_transport::{TypedReceiver, TypedSender};
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{Instant, sleep_until, timeout_at},
+};
+
+use super::{
+    WorkerOptions,
+    clock::Clock,
+    ends::Ends,
+    writer,
+};
+use crate::{Done, Runners, TaskRunner};
+
+/// How long a leaving worker waits for what it kills and for its last words.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// Rounds of ends that are handled before the link and the timers get their turn.
+const ROUNDS: u32 = 64;
+
+/// Runs a worker until it has to leave: told to by its server, by its time limit, by the loss of its server or by
+/// [`WorkerHandle::interrupt`](crate::WorkerHandle::interrupt). What then still runs is killed and waited for, up to 5
+/// seconds.
+///
+/// Must be called inside a tokio runtime with time enabled. Signals are the caller's business.
+///
+/// # Cancel safety
+/// Dropping the future drops the link; what runs is left to its runners, which programs do not survive.
+pub async fn run_worker(options: WorkerOptions) -> Exit {
+    let WorkerOptions { config, link, runners, handle } = options;
+    let clock = Clock::start();
+    let (batches, receiver) = mpsc::channel(1);
+    let mut driver = Driver {
+        node: WorkerNode::new(config, clock.now()),
+        clock,
+        runners,
+        ends: Arc::default(),
+        running: HashMap::new(),
+        outbox: vec![],
+        batches: Some(batches),
+        link: Some(TypedReceiver::new(link.receiver)),
+    };
+    let writer = tokio::spawn(writer::write(TypedSender::new(link.sender), receiver));
+    driver.node.handle_input(clock.now(), WorkerInput::LinkUp);
+    let exit = loop {
+        if let Some(exit) = driver.work() {
+            break exit;
+        }
+        let deadline = driver.node.poll_timeout().map(|tick| clock.instant(tick));
+        let input = tokio::select! {
+            () = handle.interrupted.notified() => Some(WorkerInput::Interrupted),
+            input = receive(&mut driver.link) => Some(input),
+            () = driver.ends.some() => None,
+            is_open = flush(driver.batches.as_ref(), &mut driver.outbox) => (!is_open).then_some(WorkerInput::LinkDown),
+            () = sleep(deadline) => {
+                driver.node.handle_timeout(clock.now());
+                None
+            }
+        };
+        if let Some(input) = input {
+            driver.handle(input);
+        }
+    };
+    driver.leave(writer).await;
+    exit
+}
+
+/// The machine and what it drives.
+struct Driver {
+    node: WorkerNode,
+    clock: Clock,
+    runners: Runners,
+    ends: Arc<Ends>,
+    /// Who carries out which run.
+    running: HashMap<RunId, Arc<dyn TaskRunner>>,
+    /// What waits for the writer: one batch as soon as it is free. The machine bounds its reports itself.
+    outbox: Vec<FromWorker>,
+    /// The way to the writer; none once the link is down.
+    batches: Option<mpsc::Sender<Vec<FromWorker>>>,
+    link: Option<TypedReceiver<ToWorker>>,
+}
+
+impl Driver {
+    /// Does what the machine wants and hands in what has ended meanwhile, until there is neither; leaves some for later
+    /// where runs end as fast as they start, so that the link gets its turn.
+    fn work(&mut self) -> Option<Exit> {
+        let mut batch = Vec::new();
+        for _ in 0..ROUNDS {
+            if let Some(exit) = self.carry_out() {
+                return Some(exit);
+            }
+            self.ends.take(&mut batch);
+            if batch.is_empty() {
+                return None;
+            }
+            let now = self.clock.now();
+            for (run, outcome) in batch.drain(..) {
+                self.running.remove(&run);
+                self.node.handle_input(now, WorkerInput::Ended { run, outcome });
+            }
+        }
+        self.ends.remind();
+        self.carry_out()
+    }
+
+    fn carry_out(&mut self) -> Option<Exit> {
+        while let Some(output) = self.node.poll_output() {
+            match output {
+                WorkerOutput::Send(messages) => self.send(messages),
+                WorkerOutput::Start(order) => self.start(order),
+                WorkerOutput::Stop { run, how } => self.stop(run, how),
+                WorkerOutput::Exit(exit) => return Some(exit),
+            }
+        }
+        None
+    }
+
+    fn handle(&mut self, input: WorkerInput) {
+        if matches!(input, WorkerInput::LinkDown) {
+            self.link = None;
+            self.batches = None;
+            self.outbox.clear();
+        }
+        self.node.handle_input(self.clock.now(), input);
+    }
+
+    fn send(&mut self, messages: Vec<FromWorker>) {
+        if self.batches.is_none() {
+            return;
+        }
+        // While the writer is held up, one sign of life is as good as many.
+        let is_stuck = matches!(self.outbox.last(), Some(FromWorker::Heartbeat));
+        if is_stuck && matches!(messages[..], [FromWorker::Heartbeat]) {
+            return;
+        }
+        self.outbox.extend(messages);
+    }
+
+    fn start(&mut self, order: StartOrder) {
+        let done = Done::new(order.run, self.ends.clone());
+        let Some(runner) = self.runners.get(&order.body.kind) else {
+            let kind = &order.body.kind;
+            done.end(Outcome::Failed(format!("this worker cannot run tasks of kind `{kind}`")));
+            return;
+        };
+        self.running.insert(order.run, runner.clone());
+        runner.start(order, done);
+    }
+
+    fn stop(&self, run: RunId, how: StopHow) {
+        if let Some(runner) = self.running.get(&run) {
+            runner.stop(run, how);
+        }
+    }
+
+    /// Kills what runs and says the last words, side by side.
+    async fn leave(mut self, mut writer: JoinHandle<()>) {
+        let deadline = Instant::now() + LAST_WAIT;
+        for (run, runner) in &self.running {
+            runner.stop(*run, StopHow::Kill);
+        }
+        self.link = None;
+        let last_words = async {
+            if let Some(batches) = self.batches.take()
+                && !self.outbox.is_empty()
+            {
+                let _ = batches.send(std::mem::take(&mut self.outbox)).await;
+            }
+            // The last sender is gone: the writer says good-bye and ends.
+            let _ = (&mut writer).await;
+        };
+        if timeout_at(deadline, last_words).await.is_err() {
+            writer.abort();
+        }
+        let mut batch = Vec::new();
+        while !self.running.is_empty() {
+            self.ends.take(&mut batch);
+            for (run, _) in batch.drain(..) {
+                self.running.remove(&run);
+            }
+            if self.running.is_empty() || timeout_at(deadline, self.ends.some()).await.is_err() {
+                break;
+            }
+        }
+        if !self.running.is_empty() {
+            tracing::warn!("{} tasks could not be ended in time; they are left behind", self.running.len());
+        }
+    }
+}
+
+/// The next news from the link; for ever without one.
+async fn receive(link: &mut Option<TypedReceiver<ToWorker>>) -> WorkerInput {
+    let Some(receiver) = link else { return pending().await };
+    match receiver.recv().await {
+        Ok(Some(messages)) => WorkerInput::Messages(messages),
+        Ok(None) => WorkerInput::LinkDown,
+        Err(error) => {
+            tracing::debug!("the link to the server is gone: {error}");
+            WorkerInput::LinkDown
+        }
+    }
+}
+
+/// Hands the outbox to the writer as one batch; for ever where there is nothing to hand over. False when the writer is
+/// gone. Cancel safe: nothing is taken before the writer is free.
+async fn flush(batches: Option<&mpsc::Sender<Vec<FromWorker>>>, outbox: &mut Vec<FromWorker>) -> bool {
+    match batches {
+        Some(batches) if !outbox.is_empty() => match batches.reserve().await {
+            Ok(permit) => {
+                permit.send(std::mem::take(outbox));
+                true
+            }
+            Err(_) => false,
+        },
+        _ => pending().await,
+    }
+}
+
+async fn sleep(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,47 @@
+use std::sync::Arc;
+
+use hq_core::WorkerConfig;
+use hq_transport::Link;
+use tokio::sync::Notify;
+
+use crate::Runners;
+
+/// What a worker is made of.
+#[derive(Debug)]
+pub struct WorkerOptions {
+    pub(super) config: WorkerConfig,
+    pub(super) link: Link,
+    pub(super) runners: Runners,
+    pub(super) handle: WorkerHandle,
+}
+
+impl WorkerOptions {
+    /// A worker that says `config` of itself over `link`, a link to its server that has passed the handshake.
+    ///
+    /// The kinds of `runners` are added to the config.
+    pub fn new(mut config: WorkerConfig, link: Link, runners: Runners) -> Self {
+        config.kinds.extend(runners.kinds());
+        config.kinds.sort();
+        config.kinds.dedup();
+        Self { config, link, runners, handle: WorkerHandle::default() }
+    }
+
+    /// A handle on the worker, good before, while and after it runs.
+    pub fn handle(&self) -> WorkerHandle {
+        self.handle.clone()
+    }
+}
+
+/// A handle on a worker, to end it from outside.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerHandle {
+    pub(super) interrupted: Arc<Notify>,
+}
+
+impl WorkerHandle {
+    /// Ends the worker as a signal to its process does: what runs is killed, the server is not told why. It may be
+    /// called from any thread, also before the worker runs.
+    pub fn interrupt(&self) {
+        self.interrupted.notify_one();
+    }
+}

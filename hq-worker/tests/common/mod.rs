@@ -1,0 +1,191 @@
+//! Orders for runners without a worker around them.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+use hq_core::{
+    Allocation, Amount, Blob, Epoch, GrantId, GrantedResource, Instance, JobId, OnClose, Ordinal, Outcome, Piece,
+    ProgramBody, ProgramSpec, Request, ResourceName, RunId, Stdio, SubmitBody, SubmitId, TaskNumber, WorkerId,
+    WorkerResources,
+};
+use hq_node::{Lane, StartOrder, StopHow};
+use hq_worker::{Done, ProgramOptions, ProgramRunner, TaskRunner};
+
+/// Longest wait for what is bound to happen.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub fn blob(text: &str) -> Blob {
+    Blob::from(text.as_bytes())
+}
+
+/// `/bin/sh -c script` in `dir`, outputs in `out` and `err` there.
+pub fn shell(script: &str, dir: &Path) -> ProgramSpec {
+    program(&["/bin/sh", "-c", script], dir)
+}
+
+pub fn program(args: &[&str], dir: &Path) -> ProgramSpec {
+    ProgramSpec {
+        args: args.iter().map(|arg| blob(arg)).collect(),
+        cwd: blob(dir.to_str().unwrap()),
+        submit_dir: blob("/"),
+        stdout: file("out"),
+        stderr: file("err"),
+        ..ProgramSpec::default()
+    }
+}
+
+pub fn file(path: &str) -> Stdio {
+    Stdio::File { path: blob(path), on_close: OnClose::Keep }
+}
+
+pub fn same(spec: ProgramSpec) -> Arc<SubmitBody> {
+    body(&ProgramBody::Same(spec))
+}
+
+pub fn body(body: &ProgramBody) -> Arc<SubmitBody> {
+    Arc::new(SubmitBody {
+        submit: SubmitId(0),
+        job: JobId(3),
+        kind: "program".to_owned(),
+        shared: postcard::to_stdvec(body).unwrap().into(),
+    })
+}
+
+pub fn order(body: &Arc<SubmitBody>, lane: &Arc<Lane>) -> StartOrder {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    StartOrder {
+        run: RunId { task: Ordinal(n), grant: GrantId { epoch: Epoch(1), n: 1 } },
+        worker: WorkerId(1),
+        job: body.job,
+        number: TaskNumber(7),
+        instance: Instance(2),
+        body: body.clone(),
+        part: vec![],
+        lane: lane.clone(),
+    }
+}
+
+/// One cpu, the one with index 1.
+pub fn lane() -> Lane {
+    Lane {
+        request: Arc::new(Request::cpus(1).unwrap()),
+        variant: 0,
+        variants: 1,
+        allocation: Allocation(vec![granted("cpus", Amount::ONE, &[1])]),
+        hosts: vec![],
+        server_uid: "uid7".to_owned(),
+    }
+}
+
+pub fn granted(resource: &str, amount: Amount, indices: &[u32]) -> GrantedResource {
+    let piece = |index: &u32| Piece { index: *index, amount: Amount::ONE };
+    GrantedResource {
+        resource: ResourceName::new(resource).unwrap(),
+        amount,
+        pieces: indices.iter().map(piece).collect(),
+    }
+}
+
+/// A runner and the ends it tells.
+pub struct Bench<R> {
+    runner: Option<R>,
+    ends: mpsc::Receiver<(RunId, Outcome)>,
+    sender: Arc<Mutex<mpsc::Sender<(RunId, Outcome)>>>,
+    early: Mutex<BTreeMap<RunId, Outcome>>,
+}
+
+impl<R: TaskRunner> Bench<R> {
+    pub fn new(runner: R) -> Self {
+        let (sender, ends) = mpsc::channel();
+        Self { runner: Some(runner), ends, sender: Arc::new(Mutex::new(sender)), early: Mutex::default() }
+    }
+
+    pub fn start(&self, order: StartOrder) -> RunId {
+        let (run, sender) = (order.run, self.sender.clone());
+        let sink = move |run, outcome| sender.lock().unwrap().send((run, outcome)).unwrap();
+        self.runner.as_ref().unwrap().start(order, Done::new(run, Arc::new(sink)));
+        run
+    }
+
+    pub fn stop(&self, run: RunId, how: StopHow) {
+        self.runner.as_ref().unwrap().stop(run, how);
+    }
+
+    /// The same after the runner was dropped.
+    pub fn without_runner(mut self) -> Self {
+        self.runner = None;
+        self
+    }
+
+    pub fn end_of(&self, run: RunId) -> Outcome {
+        if let Some(outcome) = self.early.lock().unwrap().remove(&run) {
+            return outcome;
+        }
+        loop {
+            let (ended, outcome) = self.ends.recv_timeout(PATIENCE).expect("the run ends");
+            if ended == run {
+                return outcome;
+            }
+            assert!(self.early.lock().unwrap().insert(ended, outcome).is_none(), "{ended} ended twice");
+        }
+    }
+
+    /// No end has come that nobody asked for.
+    pub fn is_quiet(&self) -> bool {
+        self.early.lock().unwrap().is_empty() && self.ends.try_recv().is_err()
+    }
+
+    pub fn run(&self, order: StartOrder) -> Outcome {
+        self.end_of(self.start(order))
+    }
+}
+
+impl Bench<ProgramRunner> {
+    pub fn programs(work_dir: &Path) -> Self {
+        let resources = Arc::new(WorkerResources::cpus(4).unwrap());
+        Self::new(ProgramRunner::new(ProgramOptions::new(resources, work_dir)).unwrap())
+    }
+
+    pub fn run_spec(&self, spec: ProgramSpec) -> Outcome {
+        self.run(order(&same(spec), &Arc::new(lane())))
+    }
+}
+
+pub fn failed(text: &str) -> Outcome {
+    Outcome::Failed(text.to_owned())
+}
+
+/// Waits until it holds.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process still does something: it exists and is no zombie.
+pub fn is_alive(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z')
+}
+
+/// The process id that a task writes, with a newline, to a file.
+pub fn pid_in(file: &Path) -> u32 {
+    let mut text = String::new();
+    until("the task writes its id", || {
+        text = std::fs::read_to_string(file).unwrap_or_default();
+        text.ends_with('\n')
+    });
+    text.trim().parse().unwrap()
+}
