@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    CancelOutcome, CloseOutcome, Epoch, Fact, IdList, JobId, JobSpec, JobTarget, Ordinal, Refusal, Span, Submit, TaskIds, TaskNumber,
-    TaskState, Tick, WorkerConfig, WorkerId,
+    CancelOutcome, CloseOutcome, Epoch, Fact, IdList, JobId, JobSpec, JobTarget, Ordinal, Refusal, Span, Submit,
+    TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 use crate::{Action, CancelToken, JoinRefused, Scheduler, state::Effects};
@@ -105,7 +105,9 @@ impl Scheduler {
         let gone = self.state.jobs.get(&job).is_some_and(|known| !known.is_open && known.counts.is_terminated());
         // A cancelled task may still be dying in a lane, whose books name it.
         let held = self.state.grants.values().any(|lane| {
-            lane.tasks.iter().any(|range| self.state.submit_of(range.start).is_some_and(|(_, submit)| submit.job == job))
+            lane.tasks
+                .iter()
+                .any(|range| self.state.submit_of(range.start).is_some_and(|(_, submit)| submit.job == job))
         });
         let gone = gone && !held;
         if gone {

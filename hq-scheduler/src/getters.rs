@@ -57,7 +57,9 @@ impl Scheduler {
             canceled.extend(submit.canceled.iter());
             aborted.extend(submit.aborted.iter());
         }
-        for (state, ranges) in [(TaskState::Waiting, waiting), (TaskState::Canceled, canceled), (TaskState::Aborted, aborted)] {
+        for (state, ranges) in
+            [(TaskState::Waiting, waiting), (TaskState::Canceled, canceled), (TaskState::Aborted, aborted)]
+        {
             if !ranges.is_empty() {
                 tasks.rest.push((state, ranges));
             }
@@ -105,7 +107,8 @@ impl Scheduler {
 
     /// All workers that ever were in this life of the server, by id.
     pub fn workers(&self) -> impl Iterator<Item = WorkerView<'_>> {
-        let mut all: Vec<WorkerView<'_>> = self.state.workers.iter().map(|(id, worker)| self.view_worker(*id, worker)).collect();
+        let mut all: Vec<WorkerView<'_>> =
+            self.state.workers.iter().map(|(id, worker)| self.view_worker(*id, worker)).collect();
         all.extend(self.state.lost.iter().map(|(id, lost)| self.view_lost(*id, lost)));
         all.sort_by_key(|worker| worker.id);
         all.into_iter()

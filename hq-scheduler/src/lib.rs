@@ -22,6 +22,7 @@
 
 mod api;
 mod commands;
+mod demand;
 mod getters;
 mod mind;
 mod news;

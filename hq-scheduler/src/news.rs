@@ -1,6 +1,8 @@
 //! What the outside tells. Stale news change nothing.
 
-use hq_core::{End, Ends, Fact, GrantId, LaneReport, OrdinalRange, Outcome, RunEnd, Span, TaskState, Tick, ToWorker, WorkerId};
+use hq_core::{
+    End, Ends, Fact, GrantId, LaneReport, OrdinalRange, Outcome, RunEnd, Span, TaskState, Tick, ToWorker, WorkerId,
+};
 
 use crate::{
     Action, News, Scheduler,
@@ -56,7 +58,9 @@ impl Scheduler {
         let mut finished: Vec<End> = Vec::new();
         let mut held = false;
         for end in &report.ended {
-            let Some(lane) = self.state.grants.get(&grant).filter(|lane| lane.tasks.contains(end.task)) else { continue };
+            let Some(lane) = self.state.grants.get(&grant).filter(|lane| lane.tasks.contains(end.task)) else {
+                continue;
+            };
             let times = place_run(lane, now, end);
             let ended = self.state.task_state(end.task).is_none_or(TaskState::is_end);
             if end.outcome == Outcome::Finished && !ended {
@@ -67,9 +71,12 @@ impl Scheduler {
             held |= end.outcome != Outcome::Finished;
             let fact = match &end.outcome {
                 _ if ended => Fact::TaskKilled { grant, task: end.task },
-                Outcome::Failed(error) => {
-                    Fact::TaskFailed { grant: Some(grant), task: end.task, start: Some(times.start), error: error.clone() }
-                }
+                Outcome::Failed(error) => Fact::TaskFailed {
+                    grant: Some(grant),
+                    task: end.task,
+                    start: Some(times.start),
+                    error: error.clone(),
+                },
                 Outcome::Killed | Outcome::Finished => Fact::TaskFailed {
                     grant: Some(grant),
                     task: end.task,

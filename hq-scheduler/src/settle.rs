@@ -49,11 +49,12 @@ impl Scheduler {
         let crashes = self.state.records.crashes(task);
         let error = match submit.submit.profile(task.0 - base.0).crash_limit {
             CrashLimit::NeverRestart => {
-                "The task was running on a worker that was lost, and it must not be restarted (never-restart).".to_owned()
+                "The task was running on a worker that was lost, and it must not be restarted (never-restart)."
+                    .to_owned()
             }
-            CrashLimit::Limit(limit) if crashes >= limit => format!(
-                "The task was running on a lost worker {crashes} times, which is its crash limit ({limit})."
-            ),
+            CrashLimit::Limit(limit) if crashes >= limit => {
+                format!("The task was running on a lost worker {crashes} times, which is its crash limit ({limit}).")
+            }
             CrashLimit::Limit(_) | CrashLimit::Unlimited => return,
         };
         self.emit(now, Fact::TaskFailed { grant: None, task, start: None, error }, fx);

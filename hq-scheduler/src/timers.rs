@@ -16,7 +16,8 @@ impl Scheduler {
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     pub fn poll_timeout(&self) -> Option<Tick> {
-        let idle = self.mind.idle.iter().filter_map(|(worker, since)| Some(since.after(self.idle_timeout(*worker)?))).min();
+        let idle =
+            self.mind.idle.iter().filter_map(|(worker, since)| Some(since.after(self.idle_timeout(*worker)?))).min();
         let limit = self.mind.limits.first().map(|(at, _)| *at);
         let withdrawal = self.mind.withdrawals.iter().map(|withdrawal| withdrawal.deadline).min();
         [idle, limit, withdrawal].into_iter().flatten().min()

@@ -54,7 +54,8 @@ impl Scheduler {
             return;
         }
         let known = self.state.classes.get(class);
-        let workers = self.state.workers.iter().filter(|(_, worker)| could_ever(known, worker)).map(|(id, _)| *id).collect();
+        let workers =
+            self.state.workers.iter().filter(|(_, worker)| could_ever(known, worker)).map(|(id, _)| *id).collect();
         self.mind.capable.insert(class, workers);
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Instance, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, Submit, TaskCounts, TaskNumber, TaskState, Tick, WorkerConfig,
-    WorkerId, WorkerRuntime,
+    Instance, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, Submit, TaskCounts, TaskNumber, TaskState, Tick,
+    WorkerConfig, WorkerId, WorkerRuntime,
 };
 
 /// A job.

@@ -53,7 +53,9 @@ impl Scheduler {
     fn backlog_of(&self, tasks: &RangeSet) -> Vec<(GrantId, Vec<OrdinalRange>)> {
         let lanes = self.mind.deep.iter().filter_map(|id| Some((*id, self.state.grants.get(id)?)));
         lanes
-            .map(|(id, lane)| (id, lane.backlog().into_iter().flat_map(|range| tasks.intersect(range)).collect::<Vec<_>>()))
+            .map(|(id, lane)| {
+                (id, lane.backlog().into_iter().flat_map(|range| tasks.intersect(range)).collect::<Vec<_>>())
+            })
             .filter(|(_, ranges)| !ranges.is_empty())
             .collect()
     }

@@ -35,7 +35,11 @@ impl Scheduler {
             submit: SubmitId(base.0),
             time_limit: submit.submit.profile(index).time_limit,
             runs: runs.collect(),
-            parts: if submit.submit.parts.is_empty() { Parts::default() } else { submit.submit.parts.slice(index, range.len) },
+            parts: if submit.submit.parts.is_empty() {
+                Parts::default()
+            } else {
+                submit.submit.parts.slice(index, range.len)
+            },
             instances: self.state.records.instances_in(range).collect(),
         }
     }

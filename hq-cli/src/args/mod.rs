@@ -5,5 +5,5 @@ mod parser;
 mod values;
 
 pub(crate) use global::GlobalArgs;
-pub(crate) use parser::{command, parse};
+pub(crate) use parser::parse;
 pub(crate) use values::{Channel, JobStateArg, PinArg, TaskStateArg};

@@ -3,7 +3,7 @@ use hq_transport::{Link, Listener, Role};
 use tokio::sync::{mpsc, oneshot};
 
 use super::WorkerTask;
-use crate::serve::Serving;
+use crate::{job::Handed, serve::Serving};
 
 /// What reaches the driver through its queue.
 pub(crate) enum Input {
@@ -29,6 +29,8 @@ pub(crate) enum Answer {
     Once(oneshot::Sender<Answered>),
     /// For events; there is room for as many batches as there is credit, and one more.
     Events(mpsc::Sender<Feed>),
+    /// Nobody; this is kept until there is a reply.
+    Keep(Handed),
     /// Nobody.
     Nobody,
 }

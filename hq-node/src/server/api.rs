@@ -97,6 +97,8 @@ pub enum ServerOutput {
         /// Which.
         link: LinkId,
     },
+    /// Tell people: one line. Nothing has to be done.
+    Warn(String),
     /// The server is done: send what was sent before, end all links, leave. The last output.
     Stop,
 }

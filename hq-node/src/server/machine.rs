@@ -193,6 +193,9 @@ impl ServerNode {
     }
 
     fn look(&mut self, now: Tick) {
+        if self.is_dirty && now > self.now {
+            self.step(); // A step is of one moment: its facts are stamped with the time at which they became true.
+        }
         self.now = self.now.max(now);
         self.attention.look(self.now, self.workers.next_due());
     }

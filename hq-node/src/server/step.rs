@@ -18,6 +18,7 @@ impl ServerNode {
                         self.replies.push((link, Reply { id, reply: ClientReply::Canceled(outcomes) }));
                     }
                 }
+                Action::Warn(text) => self.outputs.push_back(ServerOutput::Warn(text)),
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }

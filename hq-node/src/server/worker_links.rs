@@ -85,11 +85,12 @@ impl ServerNode {
         }
     }
 
-    fn join(&mut self, link: LinkId, config: WorkerConfig) {
+    fn join(&mut self, link: LinkId, mut config: WorkerConfig) {
         if let Err(reason) = check::worker(&config) {
             self.turn_away(link, reason);
             return;
         }
+        config.idle_timeout = config.idle_timeout.or(self.config.idle_timeout);
         let heartbeat = config.heartbeat;
         let worker = match self.scheduler.join(self.now, config) {
             Ok(worker) => worker,

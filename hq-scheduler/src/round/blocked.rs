@@ -42,8 +42,11 @@ impl Scheduler {
             capable.iter().copied().filter(lives).collect()
         } else {
             // Workers that run none of the class first, and among them those of high id: low ones fill up first anyway.
-            let mut order: Vec<(bool, WorkerId)> =
-                capable.iter().filter(|worker| lives(worker)).map(|worker| (self.runs_class(*worker, key.class), *worker)).collect();
+            let mut order: Vec<(bool, WorkerId)> = capable
+                .iter()
+                .filter(|worker| lives(worker))
+                .map(|worker| (self.runs_class(*worker, key.class), *worker))
+                .collect();
             order.sort_by_key(|(runs, worker)| (*runs, std::cmp::Reverse(*worker)));
             order.into_iter().take(waiting as usize).map(|(_, worker)| worker).collect()
         };
@@ -53,7 +56,9 @@ impl Scheduler {
     fn lives_for(&self, now: Tick, worker: WorkerId, class: ClassId) -> bool {
         self.state.workers.get(&worker).is_some_and(|known| {
             let requests = &self.state.classes.get(class).requests;
-            requests.iter().any(|request| has_time(known.deadline(), now, request.min_time()) && known.pools.could_ever(request))
+            requests
+                .iter()
+                .any(|request| has_time(known.deadline(), now, request.min_time()) && known.pools.could_ever(request))
         })
     }
 
@@ -64,7 +69,14 @@ impl Scheduler {
     }
 
     /// Whether one more of `class` may be placed on a worker whose free state is `pools`, past all that are blocked.
-    pub(super) fn may_pass(&self, blocked: &[Blocked], rank: Rank, class: ClassId, worker: WorkerId, pools: &Pools) -> bool {
+    pub(super) fn may_pass(
+        &self,
+        blocked: &[Blocked],
+        rank: Rank,
+        class: ClassId,
+        worker: WorkerId,
+        pools: &Pools,
+    ) -> bool {
         let rule = self.policies.order().pass_rule();
         blocked.iter().filter(|high| high.rank < rank && high.reserved.contains(&worker)).all(|high| match rule {
             PassRule::Free => true,
@@ -84,8 +96,11 @@ impl Scheduler {
         let names: Vec<&str> = known.config.resources.resources().iter().map(|def| def.name.as_str()).collect();
         let column = |request: &Request| Columns::of(request, &names, pools);
         let mut room: Vec<u64> = names.iter().map(|name| pools.total(name).parts()).collect();
-        let mut present: Vec<u64> = names.iter().map(|name| pools.total(name).parts() - pools.free(name).parts()).collect();
-        for lane in known.grants.iter().filter_map(|grant| self.state.grants.get(grant)).filter(|lane| lane.class == high) {
+        let mut present: Vec<u64> =
+            names.iter().map(|name| pools.total(name).parts() - pools.free(name).parts()).collect();
+        for lane in
+            known.grants.iter().filter_map(|grant| self.state.grants.get(grant)).filter(|lane| lane.class == high)
+        {
             for granted in &lane.allocation.0 {
                 if let Some(i) = names.iter().position(|name| *name == granted.resource.as_str()) {
                     present[i] = present[i].saturating_sub(granted.amount.parts());
@@ -131,7 +146,14 @@ struct Packed {
 }
 
 /// All ways to pack as many as possible, by depth first with a budget; past it the gap is none.
-fn pack(requests: &[Columns], room: &mut Vec<u64>, packed: u64, best: &mut Packed, budget: &mut u32, gap: &dyn Fn(&[u64]) -> u64) {
+fn pack(
+    requests: &[Columns],
+    room: &mut Vec<u64>,
+    packed: u64,
+    best: &mut Packed,
+    budget: &mut u32,
+    gap: &dyn Fn(&[u64]) -> u64,
+) {
     if *budget == 0 {
         best.gap = Some(0);
         return;

@@ -12,7 +12,14 @@ use crate::{
 };
 
 impl Scheduler {
-    pub(super) fn place_gangs(&mut self, now: Tick, key: QueueKey, rank: Rank, budget: u64, blocked: &[Blocked]) -> u64 {
+    pub(super) fn place_gangs(
+        &mut self,
+        now: Tick,
+        key: QueueKey,
+        rank: Rank,
+        budget: u64,
+        blocked: &[Blocked],
+    ) -> u64 {
         let mut placed = 0;
         while placed < budget {
             let Some(members) = self.find_gang(now, key.class, rank, blocked) else { break };
@@ -38,7 +45,12 @@ impl Scheduler {
     }
 
     /// Workers that could be part of a gang of the class and pass the test, by group.
-    fn groups(&self, now: Tick, class: ClassId, test: impl Fn(&WorkerId, &Worker) -> bool) -> BTreeMap<&str, Vec<WorkerId>> {
+    fn groups(
+        &self,
+        now: Tick,
+        class: ClassId,
+        test: impl Fn(&WorkerId, &Worker) -> bool,
+    ) -> BTreeMap<&str, Vec<WorkerId>> {
         let known = self.state.classes.get(class);
         let min_time = known.requests.first().map_or(Span::ZERO, |request| request.min_time());
         let mut groups: BTreeMap<&str, Vec<WorkerId>> = BTreeMap::new();
@@ -55,7 +67,10 @@ impl Scheduler {
     pub(super) fn hold_for_gang(&self, now: Tick, class: ClassId) -> BTreeSet<WorkerId> {
         let nodes = self.state.classes.get(class).nodes() as usize;
         let load = |id: &WorkerId| {
-            self.state.workers.get(id).map_or(usize::MAX, |worker| worker.grants.len() + usize::from(worker.gang.is_some()))
+            self.state
+                .workers
+                .get(id)
+                .map_or(usize::MAX, |worker| worker.grants.len() + usize::from(worker.gang.is_some()))
         };
         let groups = self.groups(now, class, |_, _| true);
         let best = groups.into_values().filter(|members| members.len() >= nodes).map(|mut members| {
@@ -84,16 +99,8 @@ impl Scheduler {
         let Some(request) = self.state.classes.get(key.class).requests.first().cloned() else { return };
         let not_after = deadline.map(|deadline| deadline.before(request.min_time()).since(now));
         let work = self.work_for(main, &tasks);
-        let open = Open {
-            grant,
-            request,
-            variant: 0,
-            variants: 1,
-            allocation: Allocation::default(),
-            hosts,
-            work,
-            not_after,
-        };
+        let open =
+            Open { grant, request, variant: 0, variants: 1, allocation: Allocation::default(), hosts, work, not_after };
         self.actions.push_back(Action::Send { worker: main, message: ToWorker::Open(Box::new(open)) });
     }
 }

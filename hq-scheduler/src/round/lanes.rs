@@ -62,7 +62,8 @@ impl Scheduler {
             return None;
         }
         let keys: Vec<QueueKey> = self.state.ready.keys().copied().collect();
-        let own = keys.iter().filter(|key| key.class == class).filter_map(|key| Some((self.rank(now, *key)?, *key))).min()?;
+        let own =
+            keys.iter().filter(|key| key.class == class).filter_map(|key| Some((self.rank(now, *key)?, *key))).min()?;
         let strict = self.policies.order().pass_rule() != PassRule::Free;
         for other in keys.into_iter().filter(|key| *key != own.1) {
             let Some(rank) = self.rank(now, other) else { continue };

@@ -28,7 +28,8 @@ impl Scheduler {
             let blocked = self.place(now, &workers, &queues);
             self.call_back(now, &workers, &queues, &blocked);
         }
-        let touched: BTreeSet<WorkerId> = workers.into_iter().chain(std::mem::take(&mut self.mind.dirty_workers)).collect();
+        let touched: BTreeSet<WorkerId> =
+            workers.into_iter().chain(std::mem::take(&mut self.mind.dirty_workers)).collect();
         self.note_idle(now, touched);
     }
 

@@ -33,7 +33,9 @@ impl Scheduler {
                 let Some(lane) = self.state.grants.get(grant) else { return false };
                 let Some(next) = lane.backlog().first().map(|range| range.start) else { return false };
                 let Some((rank, _)) = self.rank_of_task(now, next) else { return false };
-                fresh.iter().any(|high| high.rank < rank && lane.workers.iter().any(|worker| high.reserved.contains(worker)))
+                fresh
+                    .iter()
+                    .any(|high| high.rank < rank && lane.workers.iter().any(|worker| high.reserved.contains(worker)))
             })
             .copied()
             .collect();
@@ -69,7 +71,8 @@ impl Scheduler {
             return 0;
         }
         let lives = |request: &hq_core::Request| has_time(worker.deadline(), now, request.min_time());
-        let counts = known.requests.iter().filter(|request| lives(request)).map(|request| worker.pools.fits_count(request, 64));
+        let counts =
+            known.requests.iter().filter(|request| lives(request)).map(|request| worker.pools.fits_count(request, 64));
         u64::from(counts.max().unwrap_or(0))
     }
 

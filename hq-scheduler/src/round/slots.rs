@@ -67,7 +67,11 @@ impl Scheduler {
             for variant in 0..requests.len() as u8 {
                 let request = &requests[usize::from(variant)];
                 if has_time(known.deadline(), now, request.min_time()) && known.pools.allocate(request).is_some() {
-                    heap.insert((self.slot_key(worker, &known.pools, known.grants.len(), variant, request), worker, variant));
+                    heap.insert((
+                        self.slot_key(worker, &known.pools, known.grants.len(), variant, request),
+                        worker,
+                        variant,
+                    ));
                 }
             }
         }
@@ -84,7 +88,11 @@ impl Scheduler {
             *nth += 1;
             slots.push(Slot { worker, variant, allocation, nth: *nth });
             if pools.allocate(request).is_some() {
-                heap.insert((self.slot_key(worker, pools, known.grants.len() + *nth, variant, request), worker, variant));
+                heap.insert((
+                    self.slot_key(worker, pools, known.grants.len() + *nth, variant, request),
+                    worker,
+                    variant,
+                ));
             }
         }
         slots

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, ClassId, Fact, GrantId, JobId, JobSpec, JobTarget, LossReason, Ordinal, OrdinalRange, Record, TaskCounts, TaskState,
-    Tick, WorkerConfig, WorkerId,
+    Allocation, ClassId, Fact, GrantId, JobId, JobSpec, JobTarget, LossReason, Ordinal, OrdinalRange, Record,
+    TaskCounts, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 use super::{Effects, Entry, Grant, Job, LostWorker, State, Worker};
@@ -117,13 +117,8 @@ impl State {
             self.lose_member(grant, id, reason, fx);
         }
         fx.freed.remove(&id);
-        let lost = LostWorker {
-            config: worker.config,
-            joined: worker.joined,
-            lost: at,
-            reason,
-            last_task: worker.last_task,
-        };
+        let lost =
+            LostWorker { config: worker.config, joined: worker.joined, lost: at, reason, last_task: worker.last_task };
         self.lost.insert(id, lost);
         Ok(())
     }

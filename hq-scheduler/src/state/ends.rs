@@ -258,7 +258,8 @@ impl State {
                     if state.index_of(on).is_some() {
                         continue;
                     }
-                    let on_task = self.find(job_id, on).ok_or_else(|| format!("task {on} of job {job_id} does not exist"))?;
+                    let on_task =
+                        self.find(job_id, on).ok_or_else(|| format!("task {on} of job {job_id} does not exist"))?;
                     let end = self.task_state(on_task).filter(|state| state.is_end());
                     if end.is_some_and(|end| is_met(kind, end)) {
                         continue;
@@ -274,9 +275,7 @@ impl State {
         }
         let ready: Vec<OrdinalRange> = match &state.graph {
             None => vec![OrdinalRange::new(base, n)],
-            Some(graph) => {
-                (0..n).filter(|i| graph.is_ready(*i)).map(|i| OrdinalRange::one(base.plus(i))).collect()
-            }
+            Some(graph) => (0..n).filter(|i| graph.is_ready(*i)).map(|i| OrdinalRange::one(base.plus(i))).collect(),
         };
         let job = self.jobs.get_mut(&job_id).ok_or_else(|| format!("job {job_id} does not exist"))?;
         job.submits.push(base);

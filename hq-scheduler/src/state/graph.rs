@@ -70,11 +70,6 @@ impl Graph {
         *unmet == 0
     }
 
-    /// Unmet dependencies of the task.
-    pub(crate) fn unmet(&self, index: u64) -> u32 {
-        self.unmet[index as usize]
-    }
-
     /// Who waits for the task, and how.
     pub(crate) fn consumers(&self, index: u64) -> Vec<(u64, DepKind)> {
         let i = index as usize;

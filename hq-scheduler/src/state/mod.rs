@@ -67,7 +67,8 @@ impl State {
     /// `range` cut at the borders of submits; what belongs to none is left out.
     pub(crate) fn split_by_submit(&self, range: OrdinalRange) -> Vec<(Ordinal, OrdinalRange)> {
         let first = self.submit_of(range.start).map(|(base, _)| base);
-        let rest = self.submits.range(range.start..range.end()).map(|(base, _)| *base).filter(|base| Some(*base) != first);
+        let rest =
+            self.submits.range(range.start..range.end()).map(|(base, _)| *base).filter(|base| Some(*base) != first);
         first
             .into_iter()
             .chain(rest)

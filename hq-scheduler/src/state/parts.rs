@@ -6,8 +6,8 @@ use std::{
 };
 
 use hq_core::{
-    Allocation, ClassId, DepKind, GrantId, IdList, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, RangeSet, Submit, TaskCounts,
-    TaskIds, TaskNumber, Tick, WorkerConfig, WorkerId,
+    Allocation, ClassId, DepKind, GrantId, IdList, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, RangeSet, Submit,
+    TaskCounts, TaskIds, TaskNumber, Tick, WorkerConfig, WorkerId,
 };
 
 use super::{graph::Graph, queue::TaskQueue};

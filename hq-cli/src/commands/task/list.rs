@@ -58,7 +58,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
             Ok(())
         }
         Mode::Json => {
-            let tasks = |(job, rows): &(_, Vec<_>)| rows.iter().map(|row| task_json(job, row)).collect::<Value>();
+            let tasks = |(job, rows): &(&_, Vec<_>)| rows.iter().map(|row| task_json(job, row)).collect::<Value>();
             let map: Map<String, Value> = jobs.iter().map(|job| (job.0.info.id.to_string(), tasks(job))).collect();
             context.out.json(&map)
         }

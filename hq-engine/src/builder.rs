@@ -1,0 +1,214 @@
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    path::PathBuf,
+    process,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use hq_core::{ClientRequest, PROGRAM_KIND, ServerInfo, WallTime};
+use hq_journal::{FileJournal, FileOptions, Journal};
+use hq_node::{ServerConfig, ServerNode};
+use hq_transport::Versions;
+use hq_worker::TaskContext;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Engine, EngineHandle, LocalWorker, StartError,
+    closures::{CLOSURE_KIND, Closures},
+    driver::{Driver, Input, Signals, Start},
+    function::{Recipe, TaskResult, async_with_args, with_args},
+    local_worker::Place,
+};
+
+/// Bytes of past events that are kept for subscribers.
+const FEED_BYTES: usize = 4 << 20;
+
+/// Sets an engine up.
+#[must_use]
+pub struct EngineBuilder {
+    workers: Vec<LocalWorker>,
+    registered: Vec<(String, Recipe)>,
+    journal: Option<PathBuf>,
+    policy: Option<(String, String)>,
+    idle_timeout: Option<Duration>,
+    server_uid: Option<String>,
+}
+
+impl EngineBuilder {
+    pub(crate) const fn new() -> Self {
+        Self {
+            workers: vec![],
+            registered: vec![],
+            journal: None,
+            policy: None,
+            idle_timeout: None,
+            server_uid: None,
+        }
+    }
+
+    /// A worker in this process.
+    pub fn worker(mut self, worker: LocalWorker) -> Self {
+        self.workers.push(worker);
+        self
+    }
+
+    /// A function that tasks of this and later lives of the engine call by its name; see
+    /// [`Task::named`](crate::Task::named). It may block.
+    pub fn register<F, A, R>(mut self, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(&TaskContext, A) -> R + Send + Sync + 'static,
+        A: DeserializeOwned + 'static,
+        R: TaskResult + 'static,
+    {
+        self.registered.push((name.into(), with_args(function)));
+        self
+    }
+
+    /// The same with an async function, which must not block.
+    pub fn register_async<F, A, Fut>(mut self, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(TaskContext, A) -> Fut + Send + Sync + 'static,
+        A: DeserializeOwned + Send + 'static,
+        Fut: Future<Output: TaskResult> + Send + 'static,
+    {
+        self.registered.push((name.into(), async_with_args(function)));
+        self
+    }
+
+    /// Keeps all that happens in this file, and goes on from what is in it.
+    pub fn journal(mut self, file: impl Into<PathBuf>) -> Self {
+        self.journal = Some(file.into());
+        self
+    }
+
+    /// Who goes first, and where to, by names: `priority` and `pack` where nothing is said.
+    pub fn policy(mut self, order: impl Into<String>, placement: impl Into<String>) -> Self {
+        self.policy = Some((order.into(), placement.into()));
+        self
+    }
+
+    /// Workers that have no idle timeout of their own are stopped after having nothing to do for that long.
+    pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// The server's uid on a new journal, in place of a random one: six letters and digits.
+    pub fn server_uid(mut self, uid: impl Into<String>) -> Self {
+        self.server_uid = Some(uid.into());
+        self
+    }
+
+    /// Starts the engine on the tokio runtime that this is called in. When it returns, the start is durable; the
+    /// workers may still be arriving.
+    ///
+    /// # Errors
+    /// Nothing is left behind then.
+    pub async fn start(self) -> Result<Engine, StartError> {
+        let mut registered = BTreeMap::new();
+        for (name, recipe) in self.registered {
+            if [PROGRAM_KIND, CLOSURE_KIND].contains(&name.as_str()) || registered.contains_key(&name) {
+                return Err(StartError::Registered(name));
+            }
+            registered.insert(name, recipe);
+        }
+        let closures = Arc::new(Closures::new(random()?));
+        let place = Arc::new(Place::new(closures, registered, tokio::runtime::Handle::current()));
+        let workers =
+            self.workers.iter().map(|worker| worker.task(&place)).collect::<Result<Vec<_>, StartError>>()?;
+        let versions = Versions::current(env!("CARGO_PKG_VERSION"));
+        let info = ServerInfo {
+            server_uid: self.server_uid.map_or_else(new_uid, Ok)?,
+            version: versions.program.clone(),
+            pid: process::id(),
+            started: wall_time(),
+            journal: self.journal.as_ref().map(|file| file.display().to_string()),
+            ..ServerInfo::default()
+        };
+        let config = ServerConfig {
+            info,
+            journal: self.journal.is_some(),
+            idle_timeout: self.idle_timeout.map(Into::into),
+            feed_bytes: FEED_BYTES,
+            token_seed: random()?,
+        };
+        let signals = Arc::new(Signals::default());
+        let (node, journal) = restore(config, self.journal, &signals).await?;
+        let (driver, inputs) = Driver::new(Start { node, journal, signals: Arc::clone(&signals), versions });
+        let engine = Engine::new(EngineHandle::new(inputs, signals, place), tokio::spawn(driver.run()));
+        // The answer to anything comes after the boot is durable, so that nobody is let in before.
+        let first = match self.policy {
+            Some((order, placement)) => ClientRequest::SetPolicy { order, placement },
+            None => ClientRequest::ServerInfo,
+        };
+        engine.call(first).await?;
+        for worker in workers {
+            engine.send(Input::Worker(worker)).await?;
+        }
+        Ok(engine)
+    }
+}
+
+/// The server machine as the journal left it, and the journal.
+async fn restore(
+    config: ServerConfig,
+    file: Option<PathBuf>,
+    signals: &Arc<Signals>,
+) -> Result<(ServerNode, Option<Box<dyn Journal>>), StartError> {
+    let Some(file) = file else {
+        return Ok((ServerNode::new(config, []).map_err(StartError::History)?, None));
+    };
+    let on_durable = signals.on_durable();
+    let restored = tokio::task::spawn_blocking(move || {
+        let (journal, recovery) = FileJournal::open(&file, FileOptions::default(), on_durable)?;
+        if let Some(torn) = recovery.torn {
+            tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn:?}");
+        }
+        let journal: Box<dyn Journal> = Box::new(journal);
+        let mut broken = None;
+        let history = journal.read(hq_core::Seq(1)).map_while(|record| record.map_err(|e| broken = Some(e)).ok());
+        let node = ServerNode::new(config, history);
+        if let Some(e) = broken {
+            return Err(StartError::Read(e));
+        }
+        Ok((node.map_err(StartError::History)?, Some(journal)))
+    });
+    restored.await.unwrap_or_else(|e| Err(StartError::History(e.to_string())))
+}
+
+fn random() -> Result<u64, StartError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|e| StartError::Random(e.to_string()))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Six letters and digits.
+fn new_uid() -> Result<String, StartError> {
+    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut rest = random()?;
+    let digits = (0..6).map(|_| {
+        let digit = ALPHABET[(rest % 62) as usize];
+        rest /= 62;
+        char::from(digit)
+    });
+    Ok(digits.collect())
+}
+
+/// The wall clock, only to be shown.
+fn wall_time() -> WallTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallTime(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
+impl fmt::Debug for EngineBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineBuilder")
+            .field("workers", &self.workers)
+            .field("journal", &self.journal)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,137 @@
+//! Vectors of placement: one round on workers with listed loads. `UPDATE=1` rewrites the results.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use hq_core::{
+    JobSpec, JobTarget, LaneReport, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Span, Submit, TaskIds, Tick,
+    ToWorker, WorkerConfig, WorkerId, WorkerResources,
+};
+use hq_scheduler::{Action, News, Scheduler};
+
+const TABLE: &str = "testdata/placement.txt";
+
+#[test]
+fn vectors() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(TABLE);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut rewritten = String::new();
+    let mut wrong = Vec::new();
+    for (n, line) in text.lines().enumerate() {
+        if line.starts_with('#') || line.trim().is_empty() {
+            writeln!(rewritten, "{line}").unwrap();
+            continue;
+        }
+        let cells: Vec<&str> = line.split(';').map(str::trim).collect();
+        let found = run(cells[0], cells[1]);
+        if !matches(cells[2], &found, cells.get(3) == Some(&"eq")) {
+            wrong.push(format!("line {}: {line}\n    found: {found}", n + 1));
+        }
+        let eq = if cells.len() > 3 { " ; eq" } else { "" };
+        writeln!(rewritten, "{} ; {} ; {found}{eq}", cells[0], cells[1]).unwrap();
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, rewritten).unwrap();
+        return;
+    }
+    assert!(wrong.is_empty(), "{} of the vectors differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn matches(expected: &str, found: &str, swapped: bool) -> bool {
+    if !swapped {
+        return expected == found;
+    }
+    let sorted = |text: &str| {
+        let mut parts: Vec<String> = text.split(" / ").map(str::to_owned).collect();
+        parts.sort();
+        parts
+    };
+    sorted(expected) == sorted(found)
+}
+
+fn run(workers: &str, tasks: &str) -> String {
+    let mut core = Scheduler::new();
+    let now = Tick(1_000_000);
+    core.boot(now, "uid".into(), 0, "1".into());
+    let mut names = Vec::new();
+    for worker in workers.split_whitespace() {
+        let (resources, running) = worker.split_once('*').unwrap_or((worker, ""));
+        let kind = format!("load of {}", names.len());
+        let config = WorkerConfig { kinds: vec![kind.clone()], ..WorkerConfig::new("w", resources_of(resources)) };
+        let id = core.join(now, config).unwrap();
+        for cpus in running.split('+').filter(|cpus| !cpus.is_empty()) {
+            submit(&mut core, now, &kind, 100, cpus);
+            occupy(&mut core, now, id);
+        }
+        names.push(id);
+    }
+    let mut order: BTreeMap<Ordinal, String> = BTreeMap::new();
+    for task in tasks.split_whitespace() {
+        let (task, count) = match task.rsplit_once('x') {
+            Some((task, count)) => (task, count.parse().unwrap()),
+            None => (task, 1),
+        };
+        let (priority, request) = task.split_once(':').unwrap_or(("0", task));
+        for _ in 0..count {
+            let job = submit(&mut core, now, "program", priority.parse().unwrap(), request);
+            order.insert(core.job(job).unwrap().submits[0].0, format!("t{}", order.len()));
+        }
+    }
+    let mut assigned: BTreeMap<WorkerId, Vec<String>> = BTreeMap::new();
+    for (worker, task) in drain(&mut core, now) {
+        assigned.entry(worker).or_default().push(order[&task].clone());
+    }
+    let part = |id| assigned.get(id).map_or_else(|| "-".to_owned(), |tasks| tasks.join(","));
+    names.iter().map(part).collect::<Vec<_>>().join(" / ")
+}
+
+/// Lets the load start that was submitted last; its kind of body leads it to this worker.
+fn occupy(core: &mut Scheduler, now: Tick, worker: WorkerId) {
+    let mut opened = vec![];
+    while let Some(action) = core.poll_action(now) {
+        if let Action::Send { worker, message: ToWorker::Open(open) } = action {
+            opened.push((worker, open.grant, open.work[0].runs[0].first));
+        }
+    }
+    assert_eq!(opened.len(), 1, "the load has to fit");
+    let (to, grant, task) = opened[0];
+    assert_eq!(to, worker);
+    let lane = LaneReport { grant, ended: vec![], started: Some((task, Span(0))) };
+    core.handle_event(now, News::Report { worker, lane });
+}
+
+fn submit(core: &mut Scheduler, now: Tick, kind: &str, priority: i32, request: &str) -> hq_core::JobId {
+    let mut entries = vec![];
+    for (i, part) in request.split(',').enumerate() {
+        let text = if i == 0 { format!("cpus={part}") } else { part.to_owned() };
+        entries.push(ResourceEntry::parse(&text).unwrap());
+    }
+    let profile = Profile { priority, ..Profile::new(Request::new(entries).unwrap()) };
+    let target = JobTarget::New(JobSpec::default());
+    core.submit(now, Submit::array(target, TaskIds::Next(1), kind, vec![].into(), profile)).unwrap()
+}
+
+fn resources_of(text: &str) -> WorkerResources {
+    let mut defs = vec![];
+    for (i, part) in text.split(',').enumerate() {
+        defs.push(if i == 0 {
+            ResourceDef::parse_cpus(part).unwrap()
+        } else {
+            let (name, amount) = part.split_once('=').unwrap();
+            ResourceDef::parse(&format!("{name}=sum({amount})")).unwrap()
+        });
+    }
+    WorkerResources::new(defs, vec![]).unwrap()
+}
+
+/// Tasks granted, in order of sending.
+fn drain(core: &mut Scheduler, now: Tick) -> Vec<(WorkerId, Ordinal)> {
+    let mut granted = vec![];
+    while let Some(action) = core.poll_action(now) {
+        if let Action::Send { worker, message: ToWorker::Open(open) } = action {
+            for run in open.work.iter().flat_map(|work| &work.runs) {
+                granted.push((worker, run.first));
+            }
+        }
+    }
+    granted
+}
