@@ -22,7 +22,7 @@
 //! | 4 | length of the body |
 //! | 4 | CRC-32C of the length and the body |
 //! | varints | body: epoch, number of the first record, count of records |
-//! | rest | per record: varint (zigzag) of its tick less that of the one before, and its fact in MessagePack with names |
+//! | rest | per record: varint (zigzag) of its tick less that of the one before, and its fact in MessagePack with names (the outer one: an upper-case letter first, 31 bytes at most) |
 //!
 //! Facts are self-describing, so that older and newer versions read them: unknown fields are skipped. Ticks and
 //! numbers are outside of them, because MessagePack would need three times the room. Epochs never fall and record

@@ -158,7 +158,7 @@ impl Scheduler {
         let known = || submits.iter().filter_map(|base| self.state.submits.get(base)?.ids());
         match &submit.ids {
             TaskIds::Given(ids) => {
-                for other in known().filter(|other| other.overlaps(ids)) {
+                if let Some(other) = known().find(|other| other.overlaps(ids)) {
                     let twice = ids.iter().find(|number| other.index_of(*number).is_some()).unwrap_or(0);
                     return Err(Refusal::TaskExists(TaskNumber(twice), job));
                 }

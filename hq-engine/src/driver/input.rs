@@ -30,7 +30,7 @@ pub(crate) enum Answer {
     /// For events; there is room for as many batches as there is credit, and one more.
     Events(mpsc::Sender<Feed>),
     /// Nobody; this is kept until there is a reply.
-    Keep(Handed),
+    Keep(#[expect(dead_code, reason = "held only to be dropped with the reply")] Handed),
     /// Nobody.
     Nobody,
 }

@@ -154,6 +154,10 @@ impl Driver {
                     self.has_stopped = true;
                     return;
                 }
+                ServerOutput::Warn(text) => {
+                    tracing::warn!("{text}");
+                    continue;
+                }
                 // Done by the machine's carrier.
                 ServerOutput::Append { .. } => continue,
             };

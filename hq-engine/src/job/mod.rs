@@ -8,6 +8,6 @@ mod task;
 
 pub use error::JobError;
 pub use job::Job;
-pub use task::{Program, Task};
+pub use task::{Body, Program, Task};
 
 pub(crate) use parts::{Handed, Plan};

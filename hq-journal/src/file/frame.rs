@@ -10,8 +10,8 @@ use crate::AppendError;
 pub(super) const PREFIX_LEN: usize = 8;
 /// No body is shorter: three numbers and a record.
 pub(super) const BODY_MIN: usize = 5;
-/// The first three numbers of a body are never longer.
-pub(super) const HEAD_MAX: usize = 30;
+/// As much of a body as [`Head::pop`] and [`looks_like_record`] may want to see.
+pub(super) const LOOK_MAX: usize = 43;
 /// Longest body that is written.
 const BODY_MAX: u64 = 1 << 30;
 
@@ -88,6 +88,15 @@ impl Head {
     }
 }
 
+/// Whether what follows a head may be a record: a tick and the name of a fact, with its fields or alone.
+pub(super) fn looks_like_record(mut bytes: &[u8]) -> bool {
+    if varint::pop(&mut bytes).is_none() {
+        return false;
+    }
+    let name = bytes.strip_prefix(&[0x81]).unwrap_or(bytes); // a MessagePack map of one
+    matches!(name, [0xa1..=0xbf, b'A'..=b'Z', ..]) // a string of 1 to 31 bytes
+}
+
 /// The records of a body whose checksum is right.
 pub(super) fn decode(mut body: &[u8]) -> Result<Vec<(Seq, Record)>, String> {
     let len = body.len();
@@ -133,6 +142,19 @@ mod tests {
         assert_eq!(decode(&body(more)), Ok(vec![(Seq(1), closed(0, 7))]));
         let error = decode(&body(b"\x81\xa7Unheard\x81\xa3job\x07")).unwrap_err();
         assert!(error.contains("Unheard"), "{error}");
+    }
+
+    #[test]
+    fn a_record_looks_like_one() {
+        let mut frame = vec![];
+        encode(&mut frame, Epoch(u32::MAX), Seq(u64::MAX >> 1), &[closed(u64::MAX >> 1, 7)]).unwrap();
+        let look = &frame[PREFIX_LEN..][..LOOK_MAX.min(frame.len() - PREFIX_LEN)];
+        let mut rest = look;
+        Head::pop(&mut rest, look.len()).unwrap();
+        assert!(looks_like_record(rest));
+        for other in [&b""[..], b"\x00", b"\x00\x81", b"\x00\x81\xa1", b"\x00\x81\x07", b"\xff\xff", b"\x00\xa3job"] {
+            assert!(!looks_like_record(other), "{other:?}");
+        }
     }
 
     proptest! {

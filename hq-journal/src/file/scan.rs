@@ -10,7 +10,7 @@ use std::{
 use hq_core::{Epoch, Seq};
 
 use super::{
-    frame::{BODY_MIN, HEAD_MAX, Head, PREFIX_LEN, checksum},
+    frame::{BODY_MIN, Head, LOOK_MAX, PREFIX_LEN, checksum, looks_like_record},
     header::{HEADER_LEN, Header},
 };
 
@@ -177,7 +177,7 @@ fn may_begin_frame(bytes: &[u8], at: u64, file_len: u64, scan: &Scan) -> bool {
     let swallowed = (at - scan.end) / 2;
     Head::pop(&mut body, len as usize).is_some_and(|head| {
         let first = scan.next.0..=scan.next.0.saturating_add(swallowed);
-        head.epoch >= scan.epoch && first.contains(&head.first.0)
+        head.epoch >= scan.epoch && first.contains(&head.first.0) && looks_like_record(body)
     })
 }
 
@@ -191,9 +191,9 @@ struct Window<'a> {
 
 impl Window<'_> {
     const SIZE: u64 = 1 << 16;
-    const LOOK: usize = PREFIX_LEN + HEAD_MAX;
+    const LOOK: usize = PREFIX_LEN + LOOK_MAX;
 
-    /// The bytes at `at`, at least what a head may take; fewer only at the end of the file.
+    /// The bytes at `at`, as many as a look needs; fewer only at the end of the file.
     fn look(&mut self, at: u64) -> io::Result<&[u8]> {
         let want = (self.len - at).min(Self::LOOK as u64);
         if at < self.start || at + want > self.start + self.bytes.len() as u64 {

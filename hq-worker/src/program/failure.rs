@@ -81,10 +81,7 @@ pub(super) fn of_exec(errno: i32, spec: &ProgramSpec, cwd: &[u8]) -> String {
         libc::ENOENT => {
             text += &format!("\nThe program that you have tried to execute (`{shown}`) was not found.");
             if !name.is_empty() && !name.contains(&b'/') && file.is_file() {
-                text += &format!(
-                    "\nThe file `{}` exists, maybe you have meant `./{shown}` instead?",
-                    file.display()
-                );
+                text += &format!("\nThe file `{}` exists, maybe you have meant `./{shown}` instead?", file.display());
             }
         }
         libc::EACCES if name.ends_with(b".sh") => {

@@ -24,7 +24,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) enum Shared {
     /// One program for all; parts are entries.
-    Same(Plan),
+    Same(Box<Plan>),
     /// The parts are programs.
     PerTask,
 }
@@ -36,7 +36,7 @@ impl Shared {
     /// When they are none, or the program cannot be made ready; the text is for people.
     pub(super) fn new(body: &SubmitBody) -> Result<Self, String> {
         match decode(&body.shared)? {
-            ProgramBody::Same(spec) => Ok(Self::Same(Plan::new(spec)?)),
+            ProgramBody::Same(spec) => Ok(Self::Same(Box::new(Plan::new(spec)?))),
             ProgramBody::PerTask => Ok(Self::PerTask),
         }
     }

@@ -9,7 +9,10 @@ use std::{
     sync::Arc,
 };
 
-use hq_core::{Outcome, RunId, SubmitBody, placeholder::{self, Placeholders}};
+use hq_core::{
+    Outcome, RunId, SubmitBody,
+    placeholder::{self, Placeholders},
+};
 use hq_node::{Lane, StartOrder};
 
 use super::{
@@ -106,9 +109,8 @@ impl ProgramRun {
         let frame = frame()?;
         let is_gang = order.lane.request.nodes() > 0;
         let needs_dir = spec.task_dir || is_gang;
-        let task_dir = needs_dir
-            .then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs))
-            .transpose()?;
+        let task_dir =
+            needs_dir.then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs)).transpose()?;
         let own = self.own_variables(entry, task_dir.as_ref(), is_gang)?;
         let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
         let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;

@@ -109,12 +109,9 @@ mod tests {
 
     #[test]
     fn short_names() {
-        for (host, short) in [
-            ("cn1.cluster.example", "cn1"),
-            ("cn1", "cn1"),
-            ("10.0.0.7", "10.0.0.7"),
-            ("fe80::1", "fe80::1"),
-        ] {
+        for (host, short) in
+            [("cn1.cluster.example", "cn1"), ("cn1", "cn1"), ("10.0.0.7", "10.0.0.7"), ("fe80::1", "fe80::1")]
+        {
             assert_eq!(short_name(host), short);
         }
     }

@@ -9,12 +9,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{
-    WorkerOptions,
-    clock::Clock,
-    ends::Ends,
-    writer,
-};
+use super::{WorkerOptions, clock::Clock, ends::Ends, writer};
 use crate::{Done, Runners, TaskRunner};
 
 /// How long a leaving worker waits for what it kills and for its last words.

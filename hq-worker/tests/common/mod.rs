@@ -21,18 +21,18 @@ use hq_node::{Lane, StartOrder, StopHow};
 use hq_worker::{Done, ProgramOptions, ProgramRunner, TaskRunner};
 
 /// Longest wait for what is bound to happen.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub fn blob(text: &str) -> Blob {
+pub(crate) fn blob(text: &str) -> Blob {
     Blob::from(text.as_bytes())
 }
 
 /// `/bin/sh -c script` in `dir`, outputs in `out` and `err` there.
-pub fn shell(script: &str, dir: &Path) -> ProgramSpec {
+pub(crate) fn shell(script: &str, dir: &Path) -> ProgramSpec {
     program(&["/bin/sh", "-c", script], dir)
 }
 
-pub fn program(args: &[&str], dir: &Path) -> ProgramSpec {
+pub(crate) fn program(args: &[&str], dir: &Path) -> ProgramSpec {
     ProgramSpec {
         args: args.iter().map(|arg| blob(arg)).collect(),
         cwd: blob(dir.to_str().unwrap()),
@@ -43,15 +43,15 @@ pub fn program(args: &[&str], dir: &Path) -> ProgramSpec {
     }
 }
 
-pub fn file(path: &str) -> Stdio {
+pub(crate) fn file(path: &str) -> Stdio {
     Stdio::File { path: blob(path), on_close: OnClose::Keep }
 }
 
-pub fn same(spec: ProgramSpec) -> Arc<SubmitBody> {
+pub(crate) fn same(spec: ProgramSpec) -> Arc<SubmitBody> {
     body(&ProgramBody::Same(spec))
 }
 
-pub fn body(body: &ProgramBody) -> Arc<SubmitBody> {
+pub(crate) fn body(body: &ProgramBody) -> Arc<SubmitBody> {
     Arc::new(SubmitBody {
         submit: SubmitId(0),
         job: JobId(3),
@@ -60,7 +60,7 @@ pub fn body(body: &ProgramBody) -> Arc<SubmitBody> {
     })
 }
 
-pub fn order(body: &Arc<SubmitBody>, lane: &Arc<Lane>) -> StartOrder {
+pub(crate) fn order(body: &Arc<SubmitBody>, lane: &Arc<Lane>) -> StartOrder {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     StartOrder {
@@ -76,7 +76,7 @@ pub fn order(body: &Arc<SubmitBody>, lane: &Arc<Lane>) -> StartOrder {
 }
 
 /// One cpu, the one with index 1.
-pub fn lane() -> Lane {
+pub(crate) fn lane() -> Lane {
     Lane {
         request: Arc::new(Request::cpus(1).unwrap()),
         variant: 0,
@@ -87,7 +87,7 @@ pub fn lane() -> Lane {
     }
 }
 
-pub fn granted(resource: &str, amount: Amount, indices: &[u32]) -> GrantedResource {
+pub(crate) fn granted(resource: &str, amount: Amount, indices: &[u32]) -> GrantedResource {
     let piece = |index: &u32| Piece { index: *index, amount: Amount::ONE };
     GrantedResource {
         resource: ResourceName::new(resource).unwrap(),
@@ -97,7 +97,7 @@ pub fn granted(resource: &str, amount: Amount, indices: &[u32]) -> GrantedResour
 }
 
 /// A runner and the ends it tells.
-pub struct Bench<R> {
+pub(crate) struct Bench<R> {
     runner: Option<R>,
     ends: mpsc::Receiver<(RunId, Outcome)>,
     sender: Arc<Mutex<mpsc::Sender<(RunId, Outcome)>>>,
@@ -105,29 +105,29 @@ pub struct Bench<R> {
 }
 
 impl<R: TaskRunner> Bench<R> {
-    pub fn new(runner: R) -> Self {
+    pub(crate) fn new(runner: R) -> Self {
         let (sender, ends) = mpsc::channel();
         Self { runner: Some(runner), ends, sender: Arc::new(Mutex::new(sender)), early: Mutex::default() }
     }
 
-    pub fn start(&self, order: StartOrder) -> RunId {
+    pub(crate) fn start(&self, order: StartOrder) -> RunId {
         let (run, sender) = (order.run, self.sender.clone());
         let sink = move |run, outcome| sender.lock().unwrap().send((run, outcome)).unwrap();
         self.runner.as_ref().unwrap().start(order, Done::new(run, Arc::new(sink)));
         run
     }
 
-    pub fn stop(&self, run: RunId, how: StopHow) {
+    pub(crate) fn stop(&self, run: RunId, how: StopHow) {
         self.runner.as_ref().unwrap().stop(run, how);
     }
 
     /// The same after the runner was dropped.
-    pub fn without_runner(mut self) -> Self {
+    pub(crate) fn without_runner(mut self) -> Self {
         self.runner = None;
         self
     }
 
-    pub fn end_of(&self, run: RunId) -> Outcome {
+    pub(crate) fn end_of(&self, run: RunId) -> Outcome {
         if let Some(outcome) = self.early.lock().unwrap().remove(&run) {
             return outcome;
         }
@@ -141,32 +141,32 @@ impl<R: TaskRunner> Bench<R> {
     }
 
     /// No end has come that nobody asked for.
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.early.lock().unwrap().is_empty() && self.ends.try_recv().is_err()
     }
 
-    pub fn run(&self, order: StartOrder) -> Outcome {
+    pub(crate) fn run(&self, order: StartOrder) -> Outcome {
         self.end_of(self.start(order))
     }
 }
 
 impl Bench<ProgramRunner> {
-    pub fn programs(work_dir: &Path) -> Self {
+    pub(crate) fn programs(work_dir: &Path) -> Self {
         let resources = Arc::new(WorkerResources::cpus(4).unwrap());
         Self::new(ProgramRunner::new(ProgramOptions::new(resources, work_dir)).unwrap())
     }
 
-    pub fn run_spec(&self, spec: ProgramSpec) -> Outcome {
+    pub(crate) fn run_spec(&self, spec: ProgramSpec) -> Outcome {
         self.run(order(&same(spec), &Arc::new(lane())))
     }
 }
 
-pub fn failed(text: &str) -> Outcome {
+pub(crate) fn failed(text: &str) -> Outcome {
     Outcome::Failed(text.to_owned())
 }
 
 /// Waits until it holds.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "{what}");
@@ -175,13 +175,13 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Whether a process still does something: it exists and is no zombie.
-pub fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z')
 }
 
 /// The process id that a task writes, with a newline, to a file.
-pub fn pid_in(file: &Path) -> u32 {
+pub(crate) fn pid_in(file: &Path) -> u32 {
     let mut text = String::new();
     until("the task writes its id", || {
         text = std::fs::read_to_string(file).unwrap_or_default();

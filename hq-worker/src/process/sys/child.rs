@@ -89,12 +89,10 @@ fn prepare_and_exec(plan: &ChildPlan<'_>) -> Failure {
         if libc::chdir(plan.cwd.as_ptr()) < 0 {
             return failed(Stage::Directory);
         }
-        let mut target = 0;
-        for source in plan.stdio {
-            if libc::dup2(source, target) < 0 {
+        for (target, source) in plan.stdio.into_iter().enumerate() {
+            if libc::dup2(source, target as c_int) < 0 {
                 return failed(Stage::Setup);
             }
-            target += 1;
         }
         plan.guardian.add(libc::getpid());
         // Ours are closed at exec anyway; this is for descriptors that a host program left open. It takes the writing
@@ -109,17 +107,14 @@ fn prepare_and_exec(plan: &ChildPlan<'_>) -> Failure {
 }
 
 /// Gives every signal its default action: ignored ones would stay so in the program, and handlers must not run here.
-unsafe fn reset_handlers() {
+fn reset_handlers() {
+    // The kernel's own layout, which is all zero for the default action, and its call: the C library keeps some signals
+    // to itself.
+    let default = [0u64; 4];
     let mut signal = 1;
     while signal <= 64 {
-        // SAFETY: reads and sets this process's own table; numbers that may not be changed are refused.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, ptr::null(), &raw mut action) == 0 && action.sa_sigaction != libc::SIG_DFL {
-                let default: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(signal, &raw const default, ptr::null_mut());
-            }
-        }
+        // SAFETY: sets this process's own table; the two signals that may not be changed are refused.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), ptr::null_mut::<c_void>(), 8) };
         signal += 1;
     }
 }

@@ -39,8 +39,7 @@ impl Cloner {
         // SAFETY: a new mapping, whose lowest part is made inaccessible; then the thread's own signal mask.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
-            let stack =
-                libc::mmap(ptr::null_mut(), GUARD + STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            let stack = libc::mmap(ptr::null_mut(), GUARD + STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             if stack == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }

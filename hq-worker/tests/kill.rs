@@ -1,0 +1,93 @@
+//! `kill -9` of a worker process: its tasks go with it. This file is its own worker: run with `HQ_TEST_WORKER`, it runs
+//! programs until it is killed.
+
+mod common;
+
+use std::{
+    env, fs,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use common::{Bench, is_alive, lane, order, pid_in, same, shell, until};
+
+const WORKER: &str = "HQ_TEST_WORKER";
+
+fn main() {
+    if let Some(dir) = env::var_os(WORKER) {
+        worker(Path::new(&dir));
+    }
+    nothing_survives_the_worker();
+    the_program_gets_a_chance_to_tidy_up();
+    a_signal_to_the_group_of_the_worker_spares_the_guardian();
+}
+
+/// Runs what the file says, for ever.
+fn worker(dir: &Path) -> ! {
+    let bench = Bench::programs(dir);
+    let script = fs::read_to_string(dir.join("script")).unwrap();
+    bench.start(order(&same(shell(&script, dir)), &Arc::new(lane())));
+    loop {
+        thread::sleep(Duration::from_secs(60));
+    }
+}
+
+/// Starts a worker with the script, waits until it has written ids to `files`, kills it, and waits until the processes
+/// are gone.
+fn check(script: &str, files: &[&str], kill: impl Fn(u32)) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("script"), script).unwrap();
+    let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
+    fs::write(dir.path().join("stubborn"), stubborn).unwrap();
+    let mut worker = Command::new(env::current_exe().unwrap())
+        .env(WORKER, dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let pids: Vec<u32> = files.iter().map(|file| pid_in(&dir.path().join(file))).collect();
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    let guardian = guardian_of(worker.id());
+    kill(worker.id());
+    worker.wait().unwrap();
+    until("the tasks are gone", || pids.iter().all(|pid| !is_alive(*pid)));
+    until("the guardian is gone", || !is_alive(guardian));
+    dir
+}
+
+fn guardian_of(worker: u32) -> u32 {
+    let children = fs::read_dir(format!("/proc/{worker}/task"))
+        .unwrap()
+        .map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap())
+        .collect::<String>();
+    let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+    children.split_whitespace().map(|pid| pid.parse().unwrap()).find(|pid| name(pid) == "hq-guardian\n").unwrap()
+}
+
+fn kill_9(pid: u32) {
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+}
+
+fn nothing_survives_the_worker() {
+    // A main process, one in its group, and one in another group of its session; none of them heeds signals.
+    let script = "sh stubborn child & set -m; sh stubborn other & set +m; exec sh stubborn main";
+    check(script, &["child", "other", "main"], kill_9);
+}
+
+fn the_program_gets_a_chance_to_tidy_up() {
+    let script = "trap 'echo bye > mark; exit' TERM; echo $$ > main; while :; do sleep 0.02; done";
+    let dir = check(script, &["main"], kill_9);
+    until("the mark of the program", || dir.path().join("mark").exists());
+}
+
+fn a_signal_to_the_group_of_the_worker_spares_the_guardian() {
+    let script = "trap '' TERM; sh stubborn child; :";
+    check(script, &["child"], |pid| {
+        assert!(Command::new("kill").args(["-9", "--", &format!("-{pid}")]).status().unwrap().success());
+    });
+}
