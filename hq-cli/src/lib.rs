@@ -9,6 +9,7 @@
 //! | `output` | tables, colours, times, standard output; knows nothing of jobs |
 //! | `parse` | small languages of option values that `hq-core` does not have |
 //! | `server` | the connection to the server |
+//! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
 //!
 //! To add a command: write `commands/<group>/<command>.rs` with a struct `Args` and a function `run`, and name it in
@@ -18,11 +19,13 @@ mod app;
 mod args;
 mod commands;
 mod context;
+mod interrupt;
 mod log;
 mod output;
 mod parse;
 mod server;
 mod view;
+mod worker;
 
 #[cfg(test)]
 mod testing;

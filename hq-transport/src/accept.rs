@@ -1,16 +1,15 @@
 //! Taking peers in, with many handshakes side by side and a limit on those half-open.
 //!
 //! The limit must not let silent connections lock out honest peers. An honest peer's first bytes
-//! follow its connect at once; so when there is no room for a newcomer, the oldest connection of
-//! the busiest source that has had [`PATIENCE`] to show a key and has not is dropped for it. A
-//! peer that has shown a key (which may be a replay) gets [`PATIENCE_WITH_KEY`]. Without pressure,
-//! everybody gets the whole deadline.
+//! follow its connect at once; so when there is no room for a newcomer, a connection of the busiest
+//! source is dropped for it: one that has kept us waiting for [`PATIENCE`] without having shown a
+//! key, or for [`PATIENCE_WITH_KEY`] with one (which may be a replay). While it is our turn, nobody
+//! is dropped; and without pressure, everybody gets the whole deadline.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,14 +19,14 @@ use tokio::time::{Instant, sleep_until};
 use crate::identity::Gate;
 use crate::link::{AcceptError, Link};
 use crate::session::HandshakeError;
-use crate::stream::{Halves, respond_watched};
+use crate::stream::{Halves, Watch, respond_watched};
 
 /// Handshakes that may be going on at a time.
 const HALF_OPEN_MAX: usize = 64;
 /// Of these, from one source.
 const HALF_OPEN_PER_SOURCE_MAX: usize = 48;
-const PATIENCE: Duration = Duration::from_millis(20);
-const PATIENCE_WITH_KEY: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(30);
+const PATIENCE_WITH_KEY: Duration = Duration::from_secs(2);
 /// Pause of accepting when there are no file descriptors or buffers.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -79,8 +78,7 @@ pub(crate) struct Acceptor<L> {
 
 struct HalfOpen {
     source: Source,
-    since: Instant,
-    has_key: Arc<AtomicBool>,
+    watch: Arc<Watch>,
     task: AbortHandle,
 }
 
@@ -144,17 +142,21 @@ impl<L: RawListener> Acceptor<L> {
     }
 
     /// Starts the handshake of the waiting connection, if there is room or somebody's patience is
-    /// at its end. Otherwise tells when that will be.
+    /// at its end. Otherwise tells when to look again.
     fn admit_waiting(&mut self) -> Option<Instant> {
         let incoming = self.waiting.take()?;
-        let crowd = self.crowded(incoming.source);
-        if let Some((id, until)) = crowd.and_then(|source| self.next_victim(source)) {
-            if until > Instant::now() {
-                self.waiting = Some(incoming);
-                return Some(until);
-            }
-            if let Some(victim) = self.half_open.remove(&id) {
-                victim.task.abort();
+        if let Some(source) = self.crowded(incoming.source) {
+            let now = Instant::now();
+            match self.next_victim(source) {
+                Some((id, until)) if until <= now => {
+                    if let Some(victim) = self.half_open.remove(&id) {
+                        victim.task.abort();
+                    }
+                }
+                other => {
+                    self.waiting = Some(incoming);
+                    return Some(other.map_or(now + PATIENCE, |(_, until)| until));
+                }
             }
         }
         self.start(incoming);
@@ -181,28 +183,28 @@ impl<L: RawListener> Acceptor<L> {
         self.half_open
             .iter()
             .filter(|(_, entry)| entry.source == source)
-            .map(|(id, entry)| (*id, entry.until()))
+            .filter_map(|(id, entry)| Some((*id, entry.until()?)))
             .min_by_key(|(_, until)| *until)
     }
 
     fn start(&mut self, incoming: Incoming) {
         let Incoming { halves, source } = incoming;
-        let has_key = Arc::new(AtomicBool::new(false));
-        let (gate, flag) = (self.gate.clone(), has_key.clone());
+        let watch = Arc::new(Watch::default());
+        let (gate, shown) = (self.gate.clone(), watch.clone());
         let task = self.handshakes.spawn(async move {
             let address = halves.address.clone();
-            let on_key = || flag.store(true, Ordering::Relaxed);
-            respond_watched(halves, &gate, on_key).await.map_err(|e| log_failure(&address, &e))
+            respond_watched(halves, &gate, &shown).await.map_err(|e| log_failure(&address, &e))
         });
-        let entry = HalfOpen { source, since: Instant::now(), has_key, task: task.clone() };
+        let entry = HalfOpen { source, watch, task: task.clone() };
         self.half_open.insert(task.id(), entry);
     }
 }
 
 impl HalfOpen {
-    fn until(&self) -> Instant {
-        let has_key = self.has_key.load(Ordering::Relaxed);
-        self.since + if has_key { PATIENCE_WITH_KEY } else { PATIENCE }
+    /// When our patience with this peer ends; not yet known while it is our turn.
+    fn until(&self) -> Option<Instant> {
+        let (since, has_key) = self.watch.peer_owes_since()?;
+        Some(since + if has_key { PATIENCE_WITH_KEY } else { PATIENCE })
     }
 }
 

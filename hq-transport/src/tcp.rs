@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::net::{TcpListener as Socket, TcpStream};
+use tokio::net::{TcpListener as Socket, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::accept::{Acceptor, Incoming, RawListener};
@@ -16,6 +16,9 @@ use crate::stream::{Halves, Opening};
 
 /// Time that the connect itself may take, before the handshake's own deadline begins.
 pub const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Connections that the kernel may hold for us: many workers start in the same second.
+const BACKLOG: u32 = 4096;
 
 /// Connects to a host and port under one identity.
 #[derive(Debug, Clone)]
@@ -66,23 +69,23 @@ pub struct TcpListener {
 }
 
 impl TcpListener {
-    /// Listens on one address; port 0 takes a free one.
+    /// Listens on one address; port 0 takes a free one. Needs a runtime around it.
     ///
     /// # Errors
     /// The operating system's: the port is taken, or not ours to take.
-    pub async fn bind(address: SocketAddr, gate: Gate) -> io::Result<Self> {
-        Self::from_socket(Socket::bind(address).await?, gate)
+    pub fn bind(address: SocketAddr, gate: Gate) -> io::Result<Self> {
+        Self::from_socket(listen(address)?, gate)
     }
 
     /// Listens on all interfaces, IPv6 and IPv4 where the machine has IPv6, else IPv4.
     ///
     /// # Errors
     /// As [`TcpListener::bind`].
-    pub async fn bind_all(port: u16, gate: Gate) -> io::Result<Self> {
-        match Socket::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+    pub fn bind_all(port: u16, gate: Gate) -> io::Result<Self> {
+        match listen((Ipv6Addr::UNSPECIFIED, port).into()) {
             Ok(socket) => Self::from_socket(socket, gate),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => Err(e),
-            Err(_) => Self::bind((Ipv4Addr::UNSPECIFIED, port).into(), gate).await,
+            Err(_) => Self::bind((Ipv4Addr::UNSPECIFIED, port).into(), gate),
         }
     }
 
@@ -132,6 +135,17 @@ impl RawListener for Socket {
         let address = SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string();
         Ok(Incoming { halves: halves(stream, address), source: peer.ip().into() })
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<Socket> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A server may be started again at once on the port of the one before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn halves(stream: TcpStream, address: String) -> Halves {

@@ -27,7 +27,7 @@ struct Server {
 
 async fn serve(role: Role, keys: &Arc<ServerKeys>) -> Server {
     let gate = gate(role, keys);
-    let mut listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), gate).await.unwrap();
+    let mut listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), gate).unwrap();
     let address = listener.local_addr();
     let (accepted, links) = mpsc::channel(100);
     tokio::spawn(async move {
@@ -165,33 +165,33 @@ async fn silent_connections_do_not_lock_out_a_worker() {
     let mut server = serve(Role::Worker, &keys).await;
     let mut silent = Vec::new();
     for _ in 0..400 {
-        silent.push(std::net::TcpStream::connect(server.address).unwrap());
+        silent.push(TcpStream::connect(server.address).await.unwrap());
     }
     let start = Instant::now();
     connect(server.address, identity(Role::Worker, &keys)).await.unwrap();
     server.links.recv().await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     // Most of the silent ones had to give way: only the half-open are held.
-    let closed = silent
-        .into_iter()
-        .filter_map(|mut stream| {
-            stream.set_nonblocking(true).unwrap();
-            matches!(stream.read(&mut [0]), Ok(0)).then_some(())
-        })
-        .count();
+    let mut closed = 0;
+    for stream in silent {
+        let mut stream = stream.into_std().unwrap();
+        closed += usize::from(matches!(stream.read(&mut [0]), Ok(0)));
+    }
     assert!(closed >= 400 - 64, "{closed}");
 }
 
 #[tokio::test]
 async fn many_peers_at_once() {
+    // As many as may come from one source without any of them giving way, and some that wait. All
+    // share this thread, and unoptimised cryptography is slow.
     let keys = keys(true);
     let mut server = serve(Role::Worker, &keys).await;
     let mut peers = tokio::task::JoinSet::new();
-    for _ in 0..200 {
+    for _ in 0..100 {
         peers.spawn(connect(server.address, identity(Role::Worker, &keys)));
     }
     let mut accepted = Vec::new();
-    while accepted.len() < 200 {
+    while accepted.len() < 100 {
         accepted.push(server.links.recv().await.unwrap());
     }
     while let Some(link) = peers.join_next().await {
@@ -203,7 +203,7 @@ async fn many_peers_at_once() {
 async fn a_dropped_accept_loses_nobody() {
     let keys = keys(true);
     let gate = gate(Role::Worker, &keys);
-    let mut listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), gate).await.unwrap();
+    let mut listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), gate).unwrap();
     let peer = tokio::spawn(connect(listener.local_addr(), identity(Role::Worker, &keys)));
     let _link = loop {
         tokio::select! {
@@ -218,7 +218,7 @@ async fn a_dropped_accept_loses_nobody() {
 #[tokio::test]
 async fn all_interfaces() {
     let keys = keys(true);
-    let mut listener = TcpListener::bind_all(0, gate(Role::Client, &keys)).await.unwrap();
+    let mut listener = TcpListener::bind_all(0, gate(Role::Client, &keys)).unwrap();
     let address = SocketAddr::new("127.0.0.1".parse().unwrap(), listener.local_addr().port());
     let (near, far) = tokio::join!(connect(address, identity(Role::Client, &keys)), listener.accept());
     near.unwrap();

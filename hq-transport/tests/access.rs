@@ -122,7 +122,7 @@ fn each_bad_file_has_its_own_error() {
         (b"hello", "is malformed at line 1, column 1"),
         (b"[]", "is malformed"),
         (b"{}", "is malformed"),
-        (bad_port.as_bytes(), "is malformed at line 5"),
+        (bad_port.as_bytes(), "is malformed at line 6"),
         (no_key.as_bytes(), "is malformed"),
         (bad_host.as_bytes(), "has an invalid client host"),
         (newer.as_bytes(), "Access record contains version 9.9.9, but the current version is 0.1.0"),

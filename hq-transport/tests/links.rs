@@ -43,7 +43,7 @@ impl Kind {
                 let keys = keys(sealed);
                 let address = "127.0.0.1:0".parse().unwrap();
                 let gate = gate(Role::Client, &keys);
-                let mut listener = TcpListener::bind(address, gate).await.unwrap();
+                let mut listener = TcpListener::bind(address, gate).unwrap();
                 let port = listener.local_addr().port();
                 let identity = identity(Role::Client, &keys);
                 let transport = TcpTransport::new("localhost", port, identity);
@@ -88,6 +88,8 @@ async fn batches_arrive_whole_and_in_order_both_ways() {
             for len in LENS {
                 near.sender.send(pattern(len)).await.unwrap();
             }
+        };
+        let home = async {
             for len in LENS {
                 assert_eq!(near.receiver.recv().await.unwrap().unwrap().len(), len);
             }
@@ -99,7 +101,7 @@ async fn batches_arrive_whole_and_in_order_both_ways() {
                 far.sender.send(batch).await.unwrap();
             }
         };
-        timeout(Duration::from_secs(20), async { tokio::join!(there, back) }).await.unwrap();
+        timeout(Duration::from_secs(20), async { tokio::join!(there, back, home) }).await.unwrap();
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it serves others until it is told to end.
     pub(crate) const fn is_daemon(&self) -> bool {
-        { let _ = self; false }
+        matches!(self, Self::Server(server::Command::Start(_)) | Self::Worker(worker::Command::Start(_)))
     }
 
     /// Does it.

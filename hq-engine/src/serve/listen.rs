@@ -8,7 +8,7 @@ use hq_transport::{Gate, Role, Versions, keys::ServerKeys, tcp::TcpListener};
 use super::ServeError;
 
 /// Listens for peers of one role: on one address, or on all interfaces unless `host` is the loopback.
-pub(super) async fn tcp(
+pub(super) fn tcp(
     role: Role,
     (host, port): (&str, u16),
     listen: Option<IpAddr>,
@@ -18,8 +18,8 @@ pub(super) async fn tcp(
     let gate = Gate { role, versions: versions.clone(), keys: Arc::clone(keys) };
     let address = listen.or_else(|| loopback(host));
     let bound = match address {
-        Some(address) => TcpListener::bind(SocketAddr::new(address, port), gate).await,
-        None => TcpListener::bind_all(port, gate).await,
+        Some(address) => TcpListener::bind(SocketAddr::new(address, port), gate),
+        None => TcpListener::bind_all(port, gate),
     };
     bound.map_err(|source| {
         let place = address.map_or_else(|| "all interfaces".to_owned(), |address| address.to_string());

@@ -38,8 +38,8 @@ impl EngineHandle {
         };
         let (mut client, mut worker) =
             (place(Role::Client, options.client_port), place(Role::Worker, options.worker_port));
-        let clients = listen::tcp(Role::Client, (&client.0, client.1), options.listen, &keys, &versions).await?;
-        let workers = listen::tcp(Role::Worker, (&worker.0, worker.1), options.listen, &keys, &versions).await?;
+        let clients = listen::tcp(Role::Client, (&client.0, client.1), options.listen, &keys, &versions)?;
+        let workers = listen::tcp(Role::Worker, (&worker.0, worker.1), options.listen, &keys, &versions)?;
         (client.1, worker.1) = (clients.local_addr().port(), workers.local_addr().port());
         for role in [Role::Client, Role::Worker] {
             if keys.peer_key(role).is_none() {

@@ -9,6 +9,7 @@ impl ServerNode {
     pub(super) fn step(&mut self) {
         self.is_dirty = false;
         self.has_reports = false;
+        let mut warnings = Vec::new();
         while let Some(action) = self.scheduler.poll_action(self.now) {
             match action {
                 Action::Record(fact) => self.note(fact),
@@ -18,7 +19,7 @@ impl ServerNode {
                         self.replies.push((link, Reply { id, reply: ClientReply::Canceled(outcomes) }));
                     }
                 }
-                Action::Warn(text) => self.outputs.push_back(ServerOutput::Warn(text)),
+                Action::Warn(text) => warnings.push(ServerOutput::Warn(text)),
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
@@ -27,6 +28,7 @@ impl ServerNode {
         if let Some((first_seq, records)) = self.ledger.take_step() {
             self.outputs.push_back(ServerOutput::Append { first_seq, records });
         }
+        self.outputs.extend(warnings);
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }

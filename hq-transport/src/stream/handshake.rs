@@ -1,3 +1,5 @@
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -6,6 +8,7 @@ use tokio::time::timeout;
 use super::buffer::ReadBuffer;
 use super::receiver::StreamReceiver;
 use super::sender::StreamSender;
+use super::watch::Watch;
 use crate::frame::{self, HEADER_LEN};
 use crate::identity::{Gate, Identity};
 use crate::link::Link;
@@ -45,7 +48,7 @@ impl Opening {
     async fn run_unlimited(self, mut halves: Halves) -> Result<Link, HandshakeError> {
         halves.writer.write_all(&self.first).await.map_err(closed_early)?;
         let mut buffer = ReadBuffer::new();
-        let body = read_frame(&mut halves, &mut buffer).await?;
+        let body = read_frame(&mut halves, &mut buffer, &Watch::default()).await?;
         let Step { reply, outcome } = self.initiator.step(&body)?;
         halves.writer.write_all(&reply).await.map_err(closed_early)?;
         match outcome {
@@ -92,22 +95,22 @@ pub async fn respond(
     gate: &Gate,
 ) -> Result<Link, HandshakeError> {
     let halves = Halves { reader: Box::new(reader), writer: Box::new(writer), address };
-    respond_watched(halves, gate, || {}).await
+    respond_watched(halves, gate, &Watch::default()).await
 }
 
-/// As [`respond`]; calls `on_key` when the peer has shown a key.
-pub(crate) async fn respond_watched(halves: Halves, gate: &Gate, on_key: impl Fn()) -> Result<Link, HandshakeError> {
-    within_deadline(respond_unlimited(halves, gate, on_key)).await
+/// As [`respond`], with `watch` showing how far it is.
+pub(crate) async fn respond_watched(halves: Halves, gate: &Gate, watch: &Watch) -> Result<Link, HandshakeError> {
+    within_deadline(respond_unlimited(halves, gate, watch)).await
 }
 
-async fn respond_unlimited(mut halves: Halves, gate: &Gate, on_key: impl Fn()) -> Result<Link, HandshakeError> {
+async fn respond_unlimited(mut halves: Halves, gate: &Gate, watch: &Watch) -> Result<Link, HandshakeError> {
     let mut responder = Responder::new(gate.versions.clone(), gate.role, gate.keys.clone())?;
     let mut buffer = ReadBuffer::new();
     loop {
-        let body = read_frame(&mut halves, &mut buffer).await?;
+        let body = read_frame(&mut halves, &mut buffer, watch).await?;
         let Step { reply, outcome } = responder.step(&body)?;
         if responder.has_seen_key() {
-            on_key();
+            watch.has_key();
         }
         halves.writer.write_all(&reply).await.map_err(closed_early)?;
         match outcome {
@@ -135,14 +138,23 @@ async fn linger(mut halves: Halves) {
     let _ = timeout(LINGER, drain).await;
 }
 
-async fn read_frame(halves: &mut Halves, buffer: &mut ReadBuffer) -> Result<Vec<u8>, HandshakeError> {
+async fn read_frame(halves: &mut Halves, buffer: &mut ReadBuffer, watch: &Watch) -> Result<Vec<u8>, HandshakeError> {
     loop {
         if let Some(body) = frame::take(buffer.data())? {
             let body = body.to_vec();
             buffer.consume(HEADER_LEN + body.len());
+            watch.has_frame();
             return Ok(body);
         }
-        let len = buffer.fill(&mut halves.reader, HEADER_LEN).await.map_err(closed_early)?;
+        let mut fill = pin!(buffer.fill(&mut halves.reader, HEADER_LEN));
+        let filled = poll_fn(|cx| {
+            let poll = fill.as_mut().poll(cx);
+            if poll.is_pending() {
+                watch.is_waiting();
+            }
+            poll
+        });
+        let len = filled.await.map_err(closed_early)?;
         if len == 0 {
             return Err(HandshakeError::ClosedEarly);
         }

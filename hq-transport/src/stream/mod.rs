@@ -9,7 +9,9 @@ mod buffer;
 mod handshake;
 mod receiver;
 mod sender;
+mod watch;
 
 pub use handshake::{HANDSHAKE_DEADLINE, initiate, respond};
 
 pub(crate) use handshake::{Halves, Opening, respond_watched};
+pub(crate) use watch::Watch;

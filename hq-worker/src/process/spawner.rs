@@ -135,7 +135,7 @@ impl<'a, T: Task> Spawner<'a, T> {
         if let Err(error) = added {
             // Out of kernel memory. Its end could not be noticed, so it is ended here and now.
             tracing::error!("cannot watch process {pid}, it is killed: epoll: {error}");
-            tree::kill(pid);
+            tree::kill_session_of(pid);
             self.ended(key);
         }
     }
@@ -145,7 +145,7 @@ impl<'a, T: Task> Spawner<'a, T> {
         // Until it is reaped, below, the number is its own. Nobody signals it once the slot is gone.
         let slot = self.shared.runs.lock().remove(&run);
         if matches!(slot, Some(Slot::Running { stopped: true, .. })) {
-            tree::kill(child.pid);
+            tree::kill_session_of(child.pid);
         }
         self.shared.guardian.remove(child.pid);
         let end = ProcessEnd::reap(child.pidfd.as_fd());

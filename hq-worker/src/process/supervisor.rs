@@ -115,7 +115,8 @@ impl Slot {
                 *stopped = true;
                 match how {
                     StopHow::Interrupt => tree::interrupt(*pid),
-                    StopHow::Kill => tree::kill(*pid),
+                    // The rest of the tree goes when the leader is reaped.
+                    StopHow::Kill => tree::kill_group(*pid),
                 }
             }
         }

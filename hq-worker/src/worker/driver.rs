@@ -15,8 +15,8 @@ use crate::{Done, Runners, TaskRunner};
 /// How long a leaving worker waits for what it kills and for its last words.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Rounds of ends that are handled before the link and the timers get their turn.
-const ROUNDS: u32 = 64;
+/// Outputs that are carried out before the link and the timers get their turn.
+const TURN: u32 = 8_192;
 
 /// Runs a worker until it has to leave: told to by its server, by its time limit, by the loss of its server or by
 /// [`WorkerHandle::interrupt`](crate::WorkerHandle::interrupt). What then still runs is killed and waited for, up to 5
@@ -35,6 +35,7 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
         clock,
         runners,
         ends: Arc::default(),
+        batch: vec![],
         running: HashMap::new(),
         outbox: vec![],
         batches: Some(batches),
@@ -71,6 +72,8 @@ struct Driver {
     clock: Clock,
     runners: Runners,
     ends: Arc<Ends>,
+    /// Kept for its memory; empty.
+    batch: Vec<(RunId, Outcome)>,
     /// Who carries out which run.
     running: HashMap<RunId, Arc<dyn TaskRunner>>,
     /// What waits for the writer: one batch as soon as it is free. The machine bounds its reports itself.
@@ -81,38 +84,32 @@ struct Driver {
 }
 
 impl Driver {
-    /// Does what the machine wants and hands in what has ended meanwhile, until there is neither; leaves some for later
-    /// where runs end as fast as they start, so that the link gets its turn.
+    /// Does what the machine wants, until it wants nothing; leaves some for later where runs end as fast as they start.
     fn work(&mut self) -> Option<Exit> {
-        let mut batch = Vec::new();
-        for _ in 0..ROUNDS {
-            if let Some(exit) = self.carry_out() {
-                return Some(exit);
-            }
-            self.ends.take(&mut batch);
-            if batch.is_empty() {
-                return None;
-            }
-            let now = self.clock.now();
-            for (run, outcome) in batch.drain(..) {
-                self.running.remove(&run);
-                self.node.handle_input(now, WorkerInput::Ended { run, outcome });
-            }
-        }
-        self.ends.remind();
-        self.carry_out()
-    }
-
-    fn carry_out(&mut self) -> Option<Exit> {
-        while let Some(output) = self.node.poll_output() {
-            match output {
+        for _ in 0..TURN {
+            // Ends that came while runs were being started go into the same report.
+            self.hand_in_ends();
+            match self.node.poll_output()? {
                 WorkerOutput::Send(messages) => self.send(messages),
                 WorkerOutput::Start(order) => self.start(order),
                 WorkerOutput::Stop { run, how } => self.stop(run, how),
                 WorkerOutput::Exit(exit) => return Some(exit),
             }
         }
+        self.ends.remind();
         None
+    }
+
+    fn hand_in_ends(&mut self) {
+        self.ends.take(&mut self.batch);
+        if self.batch.is_empty() {
+            return;
+        }
+        let now = self.clock.now();
+        for (run, outcome) in self.batch.drain(..) {
+            self.running.remove(&run);
+            self.node.handle_input(now, WorkerInput::Ended { run, outcome });
+        }
     }
 
     fn handle(&mut self, input: WorkerInput) {

@@ -18,7 +18,7 @@ use hq_core::{
     WorkerResources,
 };
 use hq_node::{Lane, StartOrder, StopHow};
-use hq_worker::{Done, ProgramOptions, ProgramRunner, TaskRunner};
+use hq_worker::{Done, EndSink, ProgramOptions, ProgramRunner, TaskRunner};
 
 /// Longest wait for what is bound to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -113,8 +113,13 @@ impl<R: TaskRunner> Bench<R> {
     pub(crate) fn start(&self, order: StartOrder) -> RunId {
         let (run, sender) = (order.run, self.sender.clone());
         let sink = move |run, outcome| sender.lock().unwrap().send((run, outcome)).unwrap();
-        self.runner.as_ref().unwrap().start(order, Done::new(run, Arc::new(sink)));
+        self.start_with(order, Arc::new(sink));
         run
+    }
+
+    pub(crate) fn start_with(&self, order: StartOrder, sink: Arc<dyn EndSink>) {
+        let done = Done::new(order.run, sink);
+        self.runner.as_ref().unwrap().start(order, done);
     }
 
     pub(crate) fn stop(&self, run: RunId, how: StopHow) {

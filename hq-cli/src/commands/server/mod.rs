@@ -2,6 +2,7 @@
 
 mod group;
 mod info;
+mod start;
 mod stop;
 mod wait;
 

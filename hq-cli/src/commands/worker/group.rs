@@ -1,11 +1,13 @@
 use clap::Subcommand;
 
-use super::{info, list, stop, wait};
+use super::{info, list, start, stop, wait};
 use crate::context::Context;
 
 /// Commands about workers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Start a worker here and run tasks until it is stopped
+    Start(start::Args),
     /// Stop workers
     Stop(stop::Args),
     /// List workers
@@ -20,6 +22,7 @@ impl Command {
     /// Does it.
     pub(crate) async fn run(self, context: &mut Context) -> anyhow::Result<()> {
         match self {
+            Self::Start(args) => start::run(args, context).await,
             Self::Stop(args) => stop::run(args, context).await,
             Self::List(args) => list::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,

@@ -3,6 +3,7 @@
 mod group;
 mod info;
 mod list;
+mod start;
 mod stop;
 mod wait;
 

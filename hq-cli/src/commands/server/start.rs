@@ -1,0 +1,117 @@
+use std::path::{PathBuf, absolute};
+
+use anyhow::Context as _;
+use hq_core::Span;
+use hq_engine::{Engine, serve::ServeOptions};
+use hq_transport::access::AccessRecord;
+use tracing::info;
+
+use crate::{
+    context::Context,
+    interrupt::interrupted,
+    output::Mode,
+    parse,
+    view::{server_json, server_table},
+};
+
+/// Options of `server start`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hq server start &
+  hq server start --journal ~/hq.journal --idle-timeout 10m
+  hq server start --host login1.cluster --client-port 7001 --worker-port 7002")]
+pub(crate) struct Args {
+    /// Name of this machine in the access record [default: its hostname]
+    #[arg(long)]
+    host: Option<String>,
+    /// Stop workers after having nothing to do for that long, if they have no idle timeout of their own
+    #[arg(long, value_name = "DURATION", value_parser = parse::span)]
+    idle_timeout: Option<Span>,
+    /// Port for clients [default: any free one]
+    #[arg(long, value_name = "PORT")]
+    client_port: Option<u16>,
+    /// Port for workers [default: any free one]
+    #[arg(long, value_name = "PORT")]
+    worker_port: Option<u16>,
+    /// Keep all that happens in this file, and go on from what is in it
+    #[arg(long, value_name = "PATH")]
+    journal: Option<PathBuf>,
+    /// Longest time that an event may wait to be written to disk; it never waits longer than a moment
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse::span, hide = true)]
+    journal_flush_period: Span,
+    /// Use hosts, ports and keys of this full access record
+    #[arg(long, value_name = "PATH")]
+    access_file: Option<PathBuf>,
+    /// Take clients without keys: whoever reaches the port can run programs as you
+    #[arg(long)]
+    disable_client_authentication_and_encryption: bool,
+    /// Take workers without keys: whoever reaches the port is given tasks
+    #[arg(long)]
+    disable_worker_authentication_and_encryption: bool,
+    /// Without effect: scheduling needs no time limit
+    #[arg(long, value_name = "DURATION", value_parser = parse::span, hide = true)]
+    scheduler_time_limit: Option<Span>,
+}
+
+/// Serves until a client or a signal ends it.
+pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
+    // Signals are minded from the beginning, so that none that comes early is lost.
+    let interrupted = interrupted()?;
+    let record = match &args.access_file {
+        Some(path) => Some(AccessRecord::load(path, env!("CARGO_PKG_VERSION"))?),
+        None => None,
+    };
+    let mut builder = Engine::builder();
+    if let Some(journal) = &args.journal {
+        // Shown to clients, which have other working directories.
+        builder = builder.journal(absolute(journal).context("cannot find the journal")?);
+    }
+    if let Some(timeout) = args.idle_timeout {
+        builder = builder.idle_timeout(timeout.into());
+    }
+    if let Some(uid) = record.as_ref().and_then(|record| record.server_uid.as_ref()) {
+        builder = builder.server_uid(uid.clone());
+    }
+    let mut engine = builder.start().await?;
+    let server_dir = absolute(&context.global.server_dir).context("cannot find the server directory")?;
+    let info = engine.serve(options(&args, server_dir.clone(), record)).await?;
+    match context.out.mode() {
+        Mode::Cli => context.out.table(&server_table(&info, Some(&server_dir)))?,
+        Mode::Json => context.out.json(&server_json(&info, Some(&server_dir)))?,
+        Mode::Quiet => context.out.line(&server_dir.display().to_string())?,
+    }
+    context.out.flush()?;
+    tokio::select! {
+        ended = engine.ended() => {
+            ended?;
+            info!("Server stopped");
+            return Ok(());
+        }
+        signal = interrupted => info!("Received {signal}, the server is stopping"),
+    }
+    Ok(engine.shutdown().await?)
+}
+
+fn options(args: &Args, server_dir: PathBuf, record: Option<AccessRecord>) -> ServeOptions {
+    let mut options = ServeOptions::new(server_dir);
+    if let Some(record) = record {
+        options = options.access(record);
+    }
+    if let Some(host) = &args.host {
+        options = options.host(host.clone());
+    }
+    if let Some(port) = args.client_port {
+        options = options.client_port(port);
+    }
+    if let Some(port) = args.worker_port {
+        options = options.worker_port(port);
+    }
+    if args.disable_client_authentication_and_encryption {
+        options = options.plain_clients();
+    }
+    if args.disable_worker_authentication_and_encryption {
+        options = options.plain_workers();
+    }
+    options
+}

@@ -1,0 +1,39 @@
+use std::path::Path;
+
+use anyhow::Context as _;
+use hq_core::Welcome;
+use hq_transport::{
+    Identity, Link, Role, Transport, Versions,
+    keys::PeerKey,
+    server_dir::{RunDir, Seeker},
+    tcp::TcpTransport,
+};
+use tokio::sync::oneshot;
+
+use super::welcome::WelcomeWatch;
+
+/// Connects a worker to the server of that directory.
+///
+/// # Errors
+/// Says what is wrong with the directory, the access record or the server.
+pub(crate) async fn connect(server_dir: &Path) -> anyhow::Result<Link> {
+    let version = env!("CARGO_PKG_VERSION");
+    let run = RunDir::find(server_dir, Seeker::Worker)?;
+    let record = run.load_access(version)?;
+    let path = run.access_path();
+    let server = record.worker.with_context(|| format!("access record {path:?} is not for workers"))?;
+    let key = PeerKey::of(&server).with_context(|| format!("access record {path:?} cannot be used"))?;
+    let identity = Identity { role: Role::Worker, versions: Versions::current(version), key };
+    let connected = TcpTransport::new(server.host.as_str(), server.port, identity).connect().await;
+    connected.with_context(|| {
+        format!("Access token found but HQ server {}:{} is unreachable", server.host, server.port)
+    })
+}
+
+/// The same link, and the server's first word to the worker when it has come over it; an error where the link ends
+/// before.
+pub(crate) fn watch_welcome(mut link: Link) -> (Link, oneshot::Receiver<Welcome>) {
+    let (sender, welcome) = oneshot::channel();
+    link.receiver = Box::new(WelcomeWatch::new(link.receiver, sender));
+    (link, welcome)
+}

@@ -1,0 +1,183 @@
+//! The event feed.
+
+use hq_core::{ClientReply, ClientRequest, Event, EventKind, JobId, LinkId, RequestId, Selector, Seq, TaskNumber};
+
+use crate::kit::{Rig, cancel, config, one, submit};
+
+fn listen(rig: &mut Rig, client: LinkId, from: Option<u64>, jobs: Option<u32>, credit: u32) -> RequestId {
+    let jobs = jobs.map(|job| vec![JobId(job)]);
+    rig.call(client, ClientRequest::Subscribe { from: from.map(Seq), jobs, credit })
+}
+
+fn events(rig: &mut Rig, client: LinkId) -> Vec<Event> {
+    let replies = rig.replies(client).into_iter();
+    let events = replies.filter_map(|(_, reply)| match reply {
+        ClientReply::Events(events) => Some(events),
+        ClientReply::Reset { .. } => panic!("a reset where none is due"),
+        _ => None,
+    });
+    events.flatten().collect()
+}
+
+fn kind(event: &Event) -> &'static str {
+    match event.kind {
+        EventKind::ServerStarted { .. } => "server-started",
+        EventKind::WorkerConnected { .. } => "worker-connected",
+        EventKind::WorkerLost { .. } => "worker-lost",
+        EventKind::JobOpened { .. } => "job-opened",
+        EventKind::JobSubmitted { .. } => "job-submitted",
+        EventKind::JobClosed { .. } => "job-closed",
+        EventKind::JobCanceled { .. } => "job-canceled",
+        EventKind::JobCompleted { .. } => "job-completed",
+        EventKind::TaskStarted { .. } => "task-started",
+        EventKind::TasksFinished { .. } => "tasks-finished",
+        EventKind::TaskFailed { .. } => "task-failed",
+        EventKind::TasksCanceled { .. } => "tasks-canceled",
+        EventKind::TasksAborted { .. } => "tasks-aborted",
+    }
+}
+
+#[test]
+fn the_life_of_a_job_is_told() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    listen(&mut rig, watcher, Some(1), None, 100);
+    rig.submit(client, 1);
+    let mut worker = rig.worker(1);
+    worker.start(&mut rig);
+    worker.run_all(&mut rig);
+    let told = events(&mut rig, watcher);
+    let kinds: Vec<_> = told.iter().map(kind).collect();
+    let expected = [
+        "server-started",
+        "job-submitted",
+        "worker-connected",
+        "task-started",
+        "tasks-finished",
+        "job-completed",
+    ];
+    assert_eq!(kinds, expected);
+    assert!(told.windows(2).all(|pair| pair[0].seq <= pair[1].seq && pair[0].at <= pair[1].at));
+    let EventKind::TaskStarted { job, task, workers, .. } = &told[3].kind else { panic!("started") };
+    assert_eq!((*job, *task, &workers[..]), (JobId(1), TaskNumber(0), &[worker.id][..]));
+    let EventKind::TasksFinished { worker: on, tasks, .. } = &told[4].kind else { panic!("finished") };
+    assert_eq!((*on, tasks.len()), (worker.id, 1));
+    let told_by_log = rig.log.iter().map(|(seq, _)| *seq).max().unwrap();
+    assert!(told[5].seq <= told_by_log);
+}
+
+#[test]
+fn only_what_is_safe_is_told() {
+    let mut rig = Rig::journaled();
+    let (client, watcher) = (rig.client(), rig.client());
+    listen(&mut rig, watcher, None, None, 100);
+    rig.call(client, submit(1));
+    assert_eq!(rig.replies(watcher), []);
+    rig.confirm();
+    assert_eq!(events(&mut rig, watcher).iter().map(kind).collect::<Vec<_>>(), ["job-submitted"]);
+}
+
+#[test]
+fn a_listener_gets_as_many_batches_as_it_has_credit_for() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    let id = listen(&mut rig, watcher, None, None, 1);
+    rig.submit(client, 1);
+    rig.submit(client, 1);
+    rig.submit(client, 1);
+    assert_eq!(events(&mut rig, watcher).len(), 1);
+    rig.call(watcher, ClientRequest::Credit { subscription: id, batches: 1 });
+    assert_eq!(events(&mut rig, watcher).len(), 2, "what has come together goes together");
+    rig.submit(client, 1);
+    assert_eq!(events(&mut rig, watcher).len(), 0);
+    rig.call(watcher, ClientRequest::Abandon(id));
+    rig.call(watcher, ClientRequest::Credit { subscription: id, batches: 9 });
+    rig.submit(client, 1);
+    assert_eq!(events(&mut rig, watcher).len(), 0, "it does not listen any more");
+}
+
+#[test]
+fn who_asks_for_what_is_gone_is_reset_and_goes_on() {
+    let mut small = config(false);
+    small.feed_bytes = 500;
+    let mut rig = Rig::with(small, vec![]);
+    let (client, watcher) = (rig.client(), rig.client());
+    let id = listen(&mut rig, watcher, Some(1), None, 1);
+    assert_eq!(events(&mut rig, watcher).len(), 1, "the start of the server");
+    for _ in 0..10 {
+        rig.submit(client, 1);
+    }
+    rig.call(watcher, ClientRequest::Credit { subscription: id, batches: 1 });
+    let replies = rig.replies(watcher);
+    let [(_, ClientReply::Reset { next }), (_, ClientReply::Events(events))] = &replies[..] else {
+        panic!("{replies:?}")
+    };
+    assert_eq!(*next, events[0].seq);
+    assert!(events.len() < 10 && events.last().unwrap().seq == rig.log.last().unwrap().0);
+    let other = rig.client();
+    listen(&mut rig, other, Some(2), None, 9);
+    assert!(matches!(rig.replies(other)[0].1, ClientReply::Reset { .. }));
+}
+
+#[test]
+fn a_listener_can_go_on_where_it_was() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    listen(&mut rig, watcher, Some(1), None, 9);
+    rig.submit(client, 1);
+    let last = events(&mut rig, watcher).last().unwrap().seq;
+    rig.input(hq_node::ServerInput::LinkDown { link: watcher });
+    rig.submit(client, 1);
+    let again = rig.client();
+    listen(&mut rig, again, Some(last.next().0), None, 9);
+    assert_eq!(events(&mut rig, again).iter().map(kind).collect::<Vec<_>>(), ["job-submitted"]);
+}
+
+#[test]
+fn a_listener_to_a_job_hears_of_nothing_else() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    listen(&mut rig, watcher, None, Some(2), 9);
+    rig.submit(client, 2);
+    rig.submit(client, 2);
+    rig.worker(1).run_all(&mut rig);
+    let told = events(&mut rig, watcher);
+    assert!(told.iter().all(|event| event.kind.job() == Some(JobId(2))), "{told:?}");
+    assert_eq!(told.iter().map(kind).filter(|kind| *kind == "job-completed").count(), 1);
+    let ended: usize = told
+        .iter()
+        .map(|event| match &event.kind {
+            EventKind::TasksFinished { tasks, .. } => tasks.len(),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(ended, 2);
+}
+
+#[test]
+fn ten_million_cancelled_tasks_are_one_event() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    rig.submit(client, 10_000_000);
+    listen(&mut rig, watcher, None, None, 9);
+    rig.ask(client, cancel(Selector::All));
+    let told = events(&mut rig, watcher);
+    assert_eq!(told.iter().map(kind).collect::<Vec<_>>(), ["job-canceled", "tasks-canceled", "job-completed"]);
+    let EventKind::TasksCanceled { tasks, .. } = &told[1].kind else { panic!("canceled") };
+    assert_eq!(tasks.to_string(), "0-9999999");
+}
+
+#[test]
+fn ends_are_told_before_their_job_is_forgotten() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    rig.submit(client, 1);
+    rig.worker(1).run_all(&mut rig);
+    listen(&mut rig, watcher, Some(1), None, 9);
+    assert!(events(&mut rig, watcher).iter().any(|event| kind(event) == "tasks-finished"));
+    let states = vec![hq_core::JobState::Finished];
+    rig.ask(client, ClientRequest::ForgetJobs { jobs: one(1), states });
+    let late = rig.client();
+    listen(&mut rig, late, Some(1), None, 9);
+    assert!(!events(&mut rig, late).iter().any(|event| kind(event) == "tasks-finished"), "its numbers are gone");
+}

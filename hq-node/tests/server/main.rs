@@ -1,0 +1,10 @@
+//! The server machine from outside: inputs in, outputs out.
+
+mod clients;
+mod durable;
+mod feed;
+mod garbage;
+mod kit;
+mod restart;
+mod sessions;
+mod stopping;
