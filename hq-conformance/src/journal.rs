@@ -147,12 +147,13 @@ fn durability_grows(case: &mut Case<'_>) {
     }
     open.journal.close().unwrap();
     let heard: Vec<_> = open.heard.try_iter().collect();
-    let numbers = heard.iter().map(|durability| match durability {
+    let number = |durability: &Durability| match durability {
         Durability::UpTo(seq) => *seq,
         Durability::Failed(reason) => panic!("{}: {reason}", case.name),
-    });
-    assert!(numbers.clone().is_sorted_by(|a, b| a < b), "{}: {heard:?}", case.name);
-    assert_eq!(numbers.last(), Some(Seq(200)), "{}", case.name);
+    };
+    let numbers: Vec<_> = heard.iter().map(number).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{}: {numbers:?}", case.name);
+    assert_eq!(numbers.last(), Some(&Seq(200)), "{}", case.name);
 }
 
 fn lazy_becomes_safe(case: &mut Case<'_>) {

@@ -36,6 +36,8 @@ impl Scheduler {
             self.actions.push_back(Action::Warn(error));
         }
         fx.ready.extend(self.state.ready.keys().copied());
+        // An abort for too many failures may have been cut short.
+        fx.failed.extend(self.state.jobs.iter().filter(|(_, job)| job.counts.failed > 0).map(|(id, _)| *id));
         self.settle(now, fx);
         epoch
     }
@@ -100,16 +102,9 @@ impl Scheduler {
         }
     }
 
-    /// Removes a closed, terminated job from the books; says whether it did.
+    /// Removes a closed, terminated job from the books; says whether it did. Killed tasks of it may still be dying.
     pub fn forget(&mut self, now: Tick, job: JobId) -> bool {
         let gone = self.state.jobs.get(&job).is_some_and(|known| !known.is_open && known.counts.is_terminated());
-        // A cancelled task may still be dying in a lane, whose books name it.
-        let held = self.state.grants.values().any(|lane| {
-            lane.tasks
-                .iter()
-                .any(|range| self.state.submit_of(range.start).is_some_and(|(_, submit)| submit.job == job))
-        });
-        let gone = gone && !held;
         if gone {
             let bases = self.state.jobs.get(&job).map(|job| job.submits.clone()).unwrap_or_default();
             for base in bases {

@@ -1,4 +1,6 @@
-use hq_core::{FromWorker, IdList, JobSpec, LaneReport, OrdinalRange, Outcome, Refusal, Submit, WorkerConfig};
+use hq_core::{
+    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, OrdinalRange, Outcome, Refusal, Submit, WorkerConfig,
+};
 
 /// Jobs or workers that a command may name; a listing may name any number.
 const IDS_MAX: u64 = 1 << 20;
@@ -49,28 +51,19 @@ pub(super) fn spec(spec: &JobSpec) -> Result<(), Refusal> {
     name("name of the job", &spec.name)
 }
 
-/// That the columns of a submit fit together; what they mean is the scheduler's to check.
+/// The names and numbers of a submit; whether its columns fit together is the scheduler's to check.
 pub(super) fn submit(submit: &Submit) -> Result<(), Refusal> {
     let count = submit.ids.count();
-    if let hq_core::JobTarget::New(new) = &submit.job {
+    if let JobTarget::New(new) = &submit.job {
         spec(new)?;
     }
     name("kind of the tasks", &submit.kind)?;
-    let fits = |len: u64| len == 0 || len == count;
     if count > TASKS_MAX {
         Err(invalid(format!("{count} tasks are too many for one submit: at most {TASKS_MAX} are possible")))
     } else if submit.kind.is_empty() {
         Err(invalid("the tasks have no kind"))
-    } else if submit.profiles.is_empty() {
-        Err(invalid("the submit says nothing of what its tasks need"))
-    } else if !fits(submit.profile_of.len() as u64)
-        || submit.profile_of.iter().any(|i| usize::from(*i) >= submit.profiles.len())
-    {
-        Err(invalid("the profiles of the submit do not fit its tasks"))
-    } else if !submit.parts.is_sound() || !fits(submit.parts.len()) {
-        Err(invalid("the bodies of the submit do not fit its tasks"))
-    } else if !submit.deps.is_sound() || !fits(submit.deps.rows()) {
-        Err(invalid("the dependencies of the submit do not fit its tasks"))
+    } else if submit.profiles.iter().any(|profile| profile.crash_limit == CrashLimit::Limit(0)) {
+        Err(invalid("a crash limit has to be at least 1"))
     } else {
         Ok(())
     }
@@ -123,7 +116,7 @@ fn cut_texts(lane: &mut LaneReport) {
 #[cfg(test)]
 mod tests {
     use hq_core::{
-        Blob, Deps, Epoch, GrantId, JobTarget, Ordinal, Parts, Profile, Report, Request, RunEnd, Span, TaskIds,
+        Blob, Epoch, GrantId, Ordinal, Profile, Report, Request, RunEnd, Span, TaskIds,
     };
 
     use super::*;
@@ -135,25 +128,24 @@ mod tests {
     }
 
     #[test]
-    fn columns_have_to_fit() {
-        submit(&three()).unwrap();
-        let deps = Deps::new([vec![], vec![(hq_core::TaskNumber(0), hq_core::DepKind::Success)]]).unwrap();
+    fn submits_are_bounded() {
+        let profile = Profile::new(Request::cpus(1).unwrap());
+        let target = JobTarget::New(JobSpec::default());
+        let three = Submit::array(target, TaskIds::Next(3), "program", Blob::default(), profile);
+        submit(&three).unwrap();
         type Spoil = fn(&mut Submit);
-        let cases: [(&str, Spoil); 6] = [
-            ("what its tasks need", |s| s.profiles.clear()),
-            ("profiles", |s| s.profile_of = vec![0, 0]),
-            ("profiles", |s| s.profile_of = vec![0, 1, 0]),
+        let cases: [(&str, Spoil); 4] = [
             ("no kind", |s| s.kind.clear()),
-            ("bodies", |s| s.parts = Parts::new(["a", "b"]).unwrap()),
+            ("kind of the tasks", |s| s.kind = "a\0".to_owned()),
+            ("crash limit", |s| s.profiles[0].crash_limit = CrashLimit::Limit(0)),
             ("too many", |s| s.ids = TaskIds::Next(u32::MAX)),
         ];
         for (part, spoil) in cases {
-            let mut spoilt = three();
+            let mut spoilt = three.clone();
             spoil(&mut spoilt);
             let Err(Refusal::Invalid(text)) = submit(&spoilt) else { panic!("{part}") };
             assert!(text.contains(part), "{text}");
         }
-        assert!(submit(&Submit { deps, ..three() }).is_err());
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct ServerNode {
     /// Links with something to be told in this step.
     pub(super) touched: BTreeSet<LinkId>,
     /// Links that end with this step.
-    pub(super) closing: Vec<LinkId>,
+    pub(super) closing: BTreeSet<LinkId>,
     pub(super) outputs: VecDeque<ServerOutput>,
     /// Kept to save allocations.
     pub(super) stories: Vec<Story>,
@@ -104,7 +104,7 @@ impl ServerNode {
             waits: vec![],
             withholding: BTreeSet::new(),
             touched: BTreeSet::new(),
-            closing: vec![],
+            closing: BTreeSet::new(),
             outputs: VecDeque::new(),
             stories: vec![],
         };
@@ -206,7 +206,7 @@ impl ServerNode {
             return;
         }
         if self.phase != Phase::Running {
-            self.closing.push(link);
+            self.closing.insert(link);
             return;
         }
         match role {

@@ -25,7 +25,7 @@ impl ServerNode {
     /// A worker says this.
     pub(super) fn hear_worker(&mut self, link: LinkId, messages: Vec<FromWorker>) {
         if self.clients.links.contains_key(&link) {
-            self.closing.push(link);
+            self.closing.insert(link);
             return;
         }
         if self.phase != Phase::Running {
@@ -126,7 +126,7 @@ impl ServerNode {
         if let Some(session) = self.workers.links.get_mut(&link) {
             session.tell(ToWorker::Refused { reason }, durable, durable);
             session.state = SessionState::Leaving(self.now);
-            self.closing.push(link);
+            self.closing.insert(link);
             self.mark(link);
         }
     }
@@ -145,9 +145,7 @@ impl ServerNode {
         if let Some(worker) = self.joined(link) {
             self.lose(worker, reason);
         }
-        if !self.closing.contains(&link) {
-            self.closing.push(link);
-        }
+        self.closing.insert(link);
     }
 
     /// The link is gone; so is its worker, unless that was known before or the server ends as well.
@@ -206,7 +204,7 @@ impl ServerNode {
         let Some(session) = self.workers.links.get_mut(&link) else { return };
         match session.state {
             SessionState::Greeting(_) => self.turn_away(link, "no hello came in time".to_owned()),
-            SessionState::Leaving(_) => self.closing.push(link),
+            SessionState::Leaving(_) => _ = self.closing.insert(link),
             SessionState::Joined(_) => {
                 let patience = session.heartbeat.times(2);
                 if clock.since(session.heard) >= patience {

@@ -248,7 +248,7 @@ impl State {
             && self.state_in(submit, task) == TaskState::Waiting
         {
             self.records.set(task, entry);
-            self.move_count(base, TaskState::Waiting, TaskState::Running);
+            self.count(base, TaskState::Waiting, TaskState::Running, 1);
         }
         for member in &workers {
             if let Some(worker) = self.workers.get_mut(member) {
@@ -259,13 +259,6 @@ impl State {
             self.records.set_gang(task, workers);
         }
         Ok(())
-    }
-
-    fn move_count(&mut self, base: Ordinal, from: TaskState, to: TaskState) {
-        if let Some(job) = self.submits.get(&base).and_then(|submit| self.jobs.get_mut(&submit.job)) {
-            *job.counts.of_mut(from) -= 1;
-            *job.counts.of_mut(to) += 1;
-        }
     }
 
     fn fail(

@@ -65,8 +65,8 @@ impl State {
             seen.at = seen.at.max(end);
         }
         if let Some(job) = self.submits.get(&base).and_then(|submit| self.jobs.get_mut(&submit.job)) {
-            job.counts.running -= ran;
-            job.counts.waiting -= waited;
+            job.counts.running = job.counts.running.saturating_sub(ran);
+            job.counts.waiting = job.counts.waiting.saturating_sub(waited);
             job.counts.finished += ran + waited;
         }
         seen
@@ -121,9 +121,10 @@ impl State {
         }
     }
 
-    fn count(&mut self, base: Ordinal, from: TaskState, to: TaskState, n: u64) {
+    pub(super) fn count(&mut self, base: Ordinal, from: TaskState, to: TaskState, n: u64) {
         if let Some(job) = self.submits.get(&base).and_then(|submit| self.jobs.get_mut(&submit.job)) {
-            *job.counts.of_mut(from) -= n;
+            let from = job.counts.of_mut(from);
+            *from = from.saturating_sub(n);
             *job.counts.of_mut(to) += n;
         }
     }

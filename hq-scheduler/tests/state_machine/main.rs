@@ -300,7 +300,12 @@ impl Rig {
                 assert!(self.reference.hands.insert(open.grant, hand).is_none(), "opened twice");
             }
             ToWorker::Extend { grant, work } => self.reference.hands.get_mut(&grant).unwrap().add(&work),
-            ToWorker::Recall { grant, n, tasks } => self.recalls.push_back((worker, grant, n, tasks)),
+            ToWorker::Recall { grant, n, tasks } => {
+                if let Some(hand) = self.reference.hands.get_mut(&grant) {
+                    hand.last_recall = hand.last_recall.max(n);
+                }
+                self.recalls.push_back((worker, grant, n, tasks));
+            }
             ToWorker::Close { grant } => {
                 let hand = self.reference.hands.remove(&grant).unwrap();
                 assert!(hand.running.is_none() && hand.waiting.is_empty(), "closed a lane at work");

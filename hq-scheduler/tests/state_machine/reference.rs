@@ -45,15 +45,15 @@ pub(crate) struct Hand {
     /// By the server's books: what the lane has, and what of it is known to run.
     booked: Vec<Ordinal>,
     known: Option<Ordinal>,
-    last_recall: u32,
+    pub(crate) last_recall: u32,
 }
 
 struct Withdrawal {
     job: JobId,
     end: TaskState,
     open: BTreeSet<Ordinal>,
-    /// Lanes that have not answered, and how many answers they owe before.
-    pending: BTreeSet<GrantId>,
+    /// Recalls that have not been answered.
+    pending: BTreeSet<(GrantId, u32)>,
     deadline: Tick,
     by_user: bool,
 }
@@ -84,12 +84,253 @@ impl Hand {
     }
 
     pub(crate) fn give_back(&mut self, asked: &[OrdinalRange]) -> Vec<Ordinal> {
-        let (back, kept) = self.waiting.iter().partition(|task| asked.iter().any(|range| range.contains(**task)));
+        let (back, kept): (VecDeque<Ordinal>, VecDeque<Ordinal>) = self.waiting.iter().partition(|task| asked.iter().any(|range| range.contains(**task)));
         self.waiting = kept;
-        back
+        back.into()
     }
 
     fn backlog(&self) -> impl Iterator<Item = Ordinal> + '_ {
         self.booked.iter().copied().filter(|task| Some(*task) != self.known)
+    }
+}
+
+/// How long a cancel waits for recalls.
+const PATIENCE: Span = Span::secs(2);
+
+impl Reference {
+    pub(crate) fn add_job(&mut self, job: JobId, max_fails: Option<u32>, is_open: bool) {
+        self.jobs.insert(job, Job { is_open, max_fails, tasks: vec![] });
+    }
+
+    pub(crate) fn is_open(&self, job: JobId) -> bool {
+        self.jobs.get(&job).is_some_and(|job| job.is_open)
+    }
+
+    pub(crate) fn next_number(&self, job: JobId) -> u32 {
+        self.jobs[&job].tasks.len() as u32
+    }
+
+    pub(crate) fn add_tasks(&mut self, job: JobId, n: u32, limit: CrashLimit, rows: &[Vec<(TaskNumber, DepKind)>]) {
+        for row in &rows[..n as usize] {
+            let task = Ordinal(self.next);
+            self.next += 1;
+            self.jobs.get_mut(&job).unwrap().tasks.push(task);
+            let waits_for = row.iter().map(|(on, kind)| (self.jobs[&job].tasks[on.0 as usize], *kind)).collect();
+            let state = TaskState::Waiting;
+            let task_state = Task { state, instance: 0, crashes: 0, limit, waits_for, job, bereft: false };
+            self.tasks.insert(task, task_state);
+        }
+        self.abort_doomed();
+    }
+
+    pub(crate) fn counts(&self, job: JobId) -> TaskCounts {
+        let mut counts = TaskCounts::default();
+        for task in &self.jobs[&job].tasks {
+            *counts.of_mut(self.tasks[task].state) += 1;
+        }
+        counts
+    }
+
+    pub(crate) fn close(&mut self, job: JobId) {
+        self.jobs.get_mut(&job).unwrap().is_open = false;
+    }
+
+    pub(crate) fn may_forget(&self, job: JobId) -> bool {
+        let known = &self.jobs[&job];
+        let held = self.hands.values().any(|hand| hand.booked.iter().any(|task| self.tasks[task].job == job));
+        !known.is_open && self.counts(job).is_terminated() && !held
+    }
+
+    pub(crate) fn forget(&mut self, job: JobId) {
+        for task in self.jobs.remove(&job).unwrap().tasks {
+            self.tasks.remove(&task);
+        }
+    }
+
+    /// Says whether it is complete at once.
+    pub(crate) fn cancel(&mut self, now: Tick, job: JobId) -> bool {
+        if self.counts(job).is_terminated() {
+            return true;
+        }
+        let before = self.withdrawals.len();
+        self.withdraw(now, job, TaskState::Canceled, true);
+        let complete = self.withdrawals.len() == before;
+        self.settle(now, BTreeSet::new());
+        complete
+    }
+
+    /// The core has answered the oldest cancel of the job that waits.
+    pub(crate) fn answered(&mut self, job: JobId) {
+        let waits = self.withdrawals.iter().any(|w| w.job == job && w.by_user);
+        assert!(!waits, "a cancel of job {job} was answered while recalls are open");
+    }
+
+    fn withdraw(&mut self, now: Tick, job: JobId, end: TaskState, by_user: bool) {
+        let is_open = |task: &&Ordinal| !self.tasks[*task].state.is_end();
+        let mut open: BTreeSet<Ordinal> = self.jobs[&job].tasks.iter().filter(is_open).copied().collect();
+        let mut pending = BTreeSet::new();
+        let mut at_once = open.clone();
+        for (grant, hand) in &mut self.hands {
+            let asked: Vec<Ordinal> = hand.backlog().filter(|task| open.contains(task)).collect();
+            if !asked.is_empty() {
+                hand.last_recall += 1;
+                pending.insert((*grant, hand.last_recall));
+            }
+            for task in asked {
+                at_once.remove(&task);
+            }
+        }
+        self.end_all(&at_once, end);
+        if !pending.is_empty() {
+            open.retain(|task| !at_once.contains(task));
+            self.withdrawals.push(Withdrawal { job, end, open, pending, deadline: now.after(PATIENCE), by_user });
+        }
+    }
+
+    fn end_all(&mut self, tasks: &BTreeSet<Ordinal>, end: TaskState) {
+        for task in tasks {
+            let task = self.tasks.get_mut(task).unwrap();
+            if !task.state.is_end() {
+                task.state = end;
+            }
+        }
+    }
+
+    pub(crate) fn lose(&mut self, now: Tick, worker: WorkerId, crash: bool) {
+        self.workers.remove(&worker);
+        let lost: Vec<GrantId> = self.hands.iter().filter(|(_, hand)| hand.worker == worker).map(|(grant, _)| *grant).collect();
+        for grant in lost {
+            let hand = self.hands.remove(&grant).unwrap();
+            for id in &hand.booked {
+                let task = self.tasks.get_mut(id).unwrap();
+                if task.state.is_end() {
+                    continue;
+                }
+                let ran = hand.known == Some(*id);
+                task.state = TaskState::Waiting;
+                task.instance += 1;
+                task.crashes += u16::from(ran && crash);
+                task.bereft = ran;
+            }
+        }
+        self.settle(now, BTreeSet::new());
+    }
+
+    pub(crate) fn report(&mut self, now: Tick, report: &LaneReport) {
+        let mut failed = BTreeSet::new();
+        let hand = self.hands.get_mut(&report.grant).unwrap();
+        for end in &report.ended {
+            let Some(at) = hand.booked.iter().position(|task| *task == end.task) else { continue };
+            hand.booked.remove(at);
+            hand.known.take_if(|known| *known == end.task);
+            let task = self.tasks.get_mut(&end.task).unwrap();
+            match (task.state.is_end(), &end.outcome) {
+                (true, _) => {}
+                (false, Outcome::Finished) => task.state = TaskState::Finished,
+                (false, _) => {
+                    task.state = TaskState::Failed;
+                    failed.insert(task.job);
+                }
+            }
+        }
+        if let Some((id, _)) = report.started
+            && hand.booked.contains(&id)
+            && let Some(task) = self.tasks.get_mut(&id)
+            && task.state == TaskState::Waiting
+        {
+            task.state = TaskState::Running;
+            hand.known = Some(id);
+        }
+        self.settle(now, failed);
+    }
+
+    pub(crate) fn recalled(&mut self, now: Tick, grant: GrantId, n: u32, back: &[Ordinal]) {
+        if let Some(hand) = self.hands.get_mut(&grant) {
+            hand.booked.retain(|task| !back.contains(task));
+        }
+        for withdrawal in &mut self.withdrawals {
+            withdrawal.pending.remove(&(grant, n));
+        }
+        self.settle(now, BTreeSet::new());
+    }
+
+    /// Time has passed: a withdrawal waits two seconds at most.
+    pub(crate) fn pass(&mut self, now: Tick) {
+        self.settle(now, BTreeSet::new());
+    }
+
+    /// All that follows, until nothing more does.
+    fn settle(&mut self, now: Tick, mut failed: BTreeSet<JobId>) {
+        loop {
+            self.abort_doomed();
+            for task in self.tasks.values_mut().filter(|task| task.bereft) {
+                task.bereft = false;
+                let is_over = match task.limit {
+                    CrashLimit::NeverRestart => true,
+                    CrashLimit::Limit(n) => task.crashes >= n,
+                    CrashLimit::Unlimited => false,
+                };
+                if is_over && task.state == TaskState::Waiting {
+                    task.state = TaskState::Failed;
+                    failed.insert(task.job);
+                }
+            }
+            for job in std::mem::take(&mut failed) {
+                let exceeded = self.jobs[&job].max_fails.is_some_and(|max| self.counts(job).failed > u64::from(max));
+                let under_way = self.withdrawals.iter().any(|withdrawal| withdrawal.job == job);
+                if exceeded && !under_way && !self.counts(job).is_terminated() {
+                    self.withdraw(now, job, TaskState::Aborted, false);
+                }
+            }
+            self.end_what_is_free(now);
+            if !self.abort_doomed() {
+                return;
+            }
+        }
+    }
+
+    fn end_what_is_free(&mut self, now: Tick) {
+        for mut withdrawal in std::mem::take(&mut self.withdrawals) {
+            withdrawal.pending.retain(|(grant, _)| self.hands.contains_key(grant));
+            if withdrawal.deadline <= now {
+                withdrawal.pending.clear();
+            }
+            let held: BTreeSet<Ordinal> =
+                withdrawal.pending.iter().flat_map(|(grant, _)| self.hands[grant].backlog()).collect();
+            let free: BTreeSet<Ordinal> = withdrawal.open.difference(&held).copied().collect();
+            self.end_all(&free, withdrawal.end);
+            withdrawal.open = withdrawal.open.intersection(&held).copied().collect();
+            if !withdrawal.pending.is_empty() {
+                self.withdrawals.push(withdrawal);
+            }
+        }
+    }
+
+    /// Ends what waits for an end that cannot come any more; says whether there was any.
+    fn abort_doomed(&mut self) -> bool {
+        let is_unmeetable = |(on, kind): &(Ordinal, DepKind)| {
+            let end = self.tasks[on].state;
+            let met = match kind {
+                DepKind::Success => end == TaskState::Finished,
+                DepKind::AnyEnd => true,
+                DepKind::Failure => end == TaskState::Failed,
+            };
+            end.is_end() && !met
+        };
+        let mut any = false;
+        let doomed: Vec<Ordinal> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| !task.state.is_end() && task.waits_for.iter().any(is_unmeetable))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in doomed {
+            any = true;
+            self.tasks.get_mut(&id).unwrap().state = TaskState::Aborted;
+        }
+        if any {
+            self.abort_doomed();
+        }
+        any
     }
 }
