@@ -42,11 +42,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command, context: &mut Context) -> anyhow::Result<()> {
-    let mut builder = if command.is_daemon() {
-        runtime::Builder::new_multi_thread()
-    } else {
-        runtime::Builder::new_current_thread()
-    };
+    let mut builder =
+        if command.is_daemon() { runtime::Builder::new_multi_thread() } else { runtime::Builder::new_current_thread() };
     let runtime = builder.enable_all().build()?;
     let result = runtime.block_on(command.run(context));
     // A thread that still blocks in a system call must not keep the process.

@@ -61,7 +61,7 @@ fn every_command_has_help_with_examples() {
             assert_eq!(output.status.code(), Some(0), "{path:?}");
             assert!(help.contains(&format!("Usage: hq {}", path.join(" "))), "{path:?}: {help}");
             assert!(help.contains("Examples:\n  hq "), "{path:?}: {help}");
-            assert_eq!(help.contains("--server-dir"), flag == "--help", "{path:?}: global options in {flag}: {help}");
+            assert_eq!(help.contains("--output-mode"), flag == "--help", "{path:?}: global options in {flag}: {help}");
             assert!(!help.contains('\x1b') && output.stderr.is_empty(), "{path:?}");
         }
     }
@@ -165,7 +165,10 @@ fn a_missing_directory_is_named() {
 #[test]
 fn a_bad_worker_is_refused_before_a_server_is_looked_for() {
     for (args, expected) in [
-        (&["--detect-resources=none"][..], "You have to specify --cpus explicitly when opting out of CPU automatic detection"),
+        (
+            &["--detect-resources=none"][..],
+            "You have to specify --cpus explicitly when opting out of CPU automatic detection",
+        ),
         (&["--cpus=1", "--resource=cpus=2"], "Parameters --cpus and --resource cpus=... cannot be combined"),
         (&["--cpus=sum(5)"], "Resource kind `sum` cannot be used with CPUs"),
         (&["--resource=cpus=sum(5)"], "Resource kind `sum` cannot be used with CPUs"),
@@ -184,7 +187,10 @@ fn a_bad_worker_is_refused_before_a_server_is_looked_for() {
 #[test]
 fn bad_submits_are_refused() {
     for (args, expected) in [
-        (&["--cwd=%{CWD}/x", "true"][..], "Working directory path cannot contain the working directory placeholder `%{CWD}`."),
+        (
+            &["--cwd=%{CWD}/x", "true"][..],
+            "Working directory path cannot contain the working directory placeholder `%{CWD}`.",
+        ),
         (&["--cpus=1", "--resource=cpus=1", "true"], "--cpus and --resource cpus=... cannot be combined"),
         (&["--resource=foo=1", "--resource=foo=1", "true"], "Resource 'foo' defined more than once"),
         (&["--job=1", "--name=x", "true"], "Parameter --name is not allowed when submitting to an open job."),

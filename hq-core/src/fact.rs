@@ -224,6 +224,21 @@ pub enum Fact {
     },
 }
 
+impl Fact {
+    /// Whether it tells of a queue of allocations or of one of its allocations.
+    pub const fn is_about_allocations(&self) -> bool {
+        matches!(
+            self,
+            Self::QueueCreated { .. }
+                | Self::QueueRemoved { .. }
+                | Self::AllocationIntended { .. }
+                | Self::AllocationQueued { .. }
+                | Self::AllocationStarted { .. }
+                | Self::AllocationEnded { .. }
+        )
+    }
+}
+
 /// How a queue of allocations asks for machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSpec {

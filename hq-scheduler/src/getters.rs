@@ -160,6 +160,11 @@ impl Scheduler {
         Some((job, number, at))
     }
 
+    /// What a worker that is there has free, gangs left aside.
+    pub fn pools(&self, worker: WorkerId) -> Option<&crate::pool::Pools> {
+        self.state.workers.get(&worker).map(|worker| &worker.pools)
+    }
+
     /// The worker (of a gang: the main one) of a grant that is open.
     pub fn grant_worker(&self, grant: GrantId) -> Option<WorkerId> {
         self.state.grants.get(&grant).map(|grant| grant.worker())

@@ -30,7 +30,11 @@ impl Scheduler {
                 if !self.is_lane_of(worker, lane.grant) {
                     return;
                 }
+                let before = self.actions.len();
                 let held = self.report(now, &lane, &mut fx);
+                if self.actions.len() == before {
+                    return; // Stale through and through: not even a reason to look at the lane again.
+                }
                 self.settle(now, std::mem::take(&mut fx));
                 if held {
                     self.actions.push_back(Action::Send { worker, message: ToWorker::GoOn { grant: lane.grant } });
@@ -41,7 +45,9 @@ impl Scheduler {
                 if !self.is_lane_of(worker, grant) {
                     return;
                 }
-                self.recalled(now, grant, n, &tasks, &mut fx);
+                if !self.recalled(now, grant, n, &tasks, &mut fx) {
+                    return;
+                }
                 self.mind.hungry.insert(grant);
             }
         }
@@ -114,9 +120,10 @@ impl Scheduler {
         self.emit(now, Fact::TasksFinished { grant, ends }, fx);
     }
 
-    fn recalled(&mut self, now: Tick, grant: GrantId, n: u32, tasks: &[OrdinalRange], fx: &mut Effects) {
-        let Some(asked) = self.mind.lanes.get_mut(&grant).and_then(|lane| lane.recalls.remove(&n)) else { return };
-        let Some(lane) = self.state.grants.get(&grant) else { return };
+    /// Books the answer to a recall; says whether one was awaited.
+    fn recalled(&mut self, now: Tick, grant: GrantId, n: u32, tasks: &[OrdinalRange], fx: &mut Effects) -> bool {
+        let Some(asked) = self.mind.lanes.get_mut(&grant).and_then(|lane| lane.recalls.remove(&n)) else { return false };
+        let Some(lane) = self.state.grants.get(&grant) else { return false };
         // What was not asked for, is not there any more, or is known to run cannot come back.
         let mut returned = Vec::new();
         for range in tasks.iter().filter(|range| range.len > 0) {
@@ -135,6 +142,7 @@ impl Scheduler {
             self.emit(now, Fact::GrantReturned { grant, tasks: returned }, fx);
         }
         self.recall_is_over(grant, n);
+        true
     }
 }
 

@@ -15,7 +15,11 @@ impl Scheduler {
             let bereft = std::mem::take(&mut fx.bereft);
             let failed = std::mem::take(&mut fx.failed);
             if doomed.is_empty() && bereft.is_empty() && failed.is_empty() {
-                break;
+                self.end_what_withdrawals_freed(now, &mut fx);
+                if fx.doomed.is_empty() {
+                    break;
+                }
+                continue; // Tasks that were submitted since may wait for what has just been ended.
             }
             self.abort_doomed(now, &doomed, &mut next);
             for task in bereft {
@@ -26,7 +30,6 @@ impl Scheduler {
             }
             fx.absorb(next);
         }
-        self.end_what_withdrawals_freed(now, &mut fx);
         self.drop_bodies_of_ended(&fx.ended);
         self.mind.dirty_queues.append(&mut fx.ready);
         self.mind.dirty_workers.append(&mut fx.freed);

@@ -133,7 +133,8 @@ impl Scheduler {
                 withdrawal.open.remove(range);
             }
             withdrawal.ended += self.end_now(now, &free, withdrawal.end, fx);
-            if withdrawal.pending.is_empty() {
+            // Nothing is left that an answer could tell of: its lane may be closed before it comes.
+            if withdrawal.pending.is_empty() || withdrawal.open.is_empty() {
                 self.answer(&withdrawal);
             } else {
                 self.mind.withdrawals.push(withdrawal);

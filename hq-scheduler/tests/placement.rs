@@ -1,5 +1,7 @@
 //! Vectors of placement: one round on workers with listed loads. `UPDATE=1` rewrites the results.
 
+#![expect(clippy::disallowed_methods, reason = "the tables are files")]
+
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use hq_core::{

@@ -11,6 +11,8 @@
 //! | `release NAME NAME` | gives back |
 //! | `state` | looks at what is free |
 
+#![expect(clippy::disallowed_methods, reason = "the tables are files")]
+
 use std::{collections::BTreeMap, collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use hq_core::{Allocation, CouplingItem, GrantedResource, Request, ResourceDef, WorkerResources};

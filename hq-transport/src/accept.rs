@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until};
 
 use crate::identity::Gate;
@@ -74,6 +74,9 @@ pub(crate) struct Acceptor<L> {
     /// Accepted, and there is no room for it yet.
     waiting: Option<Incoming>,
     paused_until: Option<Instant>,
+    /// Peers whose patience ended by then have had their chance: whatever they had sent until
+    /// then has been read. Later than that, silence may be our own being busy.
+    all_heard: Instant,
 }
 
 struct HalfOpen {
@@ -91,6 +94,7 @@ impl<L: RawListener> Acceptor<L> {
             half_open: HashMap::new(),
             waiting: None,
             paused_until: None,
+            all_heard: Instant::now(),
         }
     }
 
@@ -111,6 +115,11 @@ impl<L: RawListener> Acceptor<L> {
                 },
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
                     self.paused_until = None;
+                    // A timer fires after a look at the sockets, which has woken all whose bytes
+                    // are there. They run before this goes on.
+                    let heard = Instant::now();
+                    yield_now().await;
+                    self.all_heard = heard;
                 }
             }
         }
@@ -146,16 +155,15 @@ impl<L: RawListener> Acceptor<L> {
     fn admit_waiting(&mut self) -> Option<Instant> {
         let incoming = self.waiting.take()?;
         if let Some(source) = self.crowded(incoming.source) {
-            let now = Instant::now();
             match self.next_victim(source) {
-                Some((id, until)) if until <= now => {
+                Some((id, until)) if until <= self.all_heard => {
                     if let Some(victim) = self.half_open.remove(&id) {
                         victim.task.abort();
                     }
                 }
                 other => {
                     self.waiting = Some(incoming);
-                    return Some(other.map_or(now + PATIENCE, |(_, until)| until));
+                    return Some(other.map_or_else(|| Instant::now() + PATIENCE, |(_, until)| until));
                 }
             }
         }

@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(to_hex(&keys.public), GOLDEN_PUBLIC);
     }
 
-    const GOLDEN_PUBLIC: &str = "";
+    const GOLDEN_PUBLIC: &str = "f56ab755376522f68c96555c58a66009917f40812d905d52a01d9eb0a997d65d";
 
     #[test]
     fn debug_shows_no_secret() {

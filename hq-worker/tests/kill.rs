@@ -14,6 +14,7 @@ use std::{
 };
 
 use common::{Bench, is_alive, lane, order, pid_in, same, shell, until};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 const WORKER: &str = "HQ_TEST_WORKER";
 
@@ -24,6 +25,7 @@ fn main() {
     nothing_survives_the_worker();
     the_program_gets_a_chance_to_tidy_up();
     a_signal_to_the_group_of_the_worker_spares_the_guardian();
+    the_kernel_helps_where_the_guardian_is_gone();
 }
 
 /// Runs what the file says, for ever.
@@ -69,8 +71,12 @@ fn guardian_of(worker: u32) -> u32 {
     children.split_whitespace().map(|pid| pid.parse().unwrap()).find(|pid| name(pid) == "hq-guardian\n").unwrap()
 }
 
+fn raw(pid: u32) -> Pid {
+    Pid::from_raw(pid.try_into().unwrap()).unwrap()
+}
+
 fn kill_9(pid: u32) {
-    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    kill_process(raw(pid), Signal::KILL).unwrap();
 }
 
 fn nothing_survives_the_worker() {
@@ -88,6 +94,13 @@ fn the_program_gets_a_chance_to_tidy_up() {
 fn a_signal_to_the_group_of_the_worker_spares_the_guardian() {
     let script = "trap '' TERM; sh stubborn child; :";
     check(script, &["child"], |pid| {
-        assert!(Command::new("kill").args(["-9", "--", &format!("-{pid}")]).status().unwrap().success());
+        kill_process_group(raw(pid), Signal::KILL).unwrap();
+    });
+}
+
+fn the_kernel_helps_where_the_guardian_is_gone() {
+    check("echo $$ > main; exec sleep 100", &["main"], |pid| {
+        kill_9(guardian_of(pid));
+        kill_9(pid);
     });
 }

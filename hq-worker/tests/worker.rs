@@ -208,7 +208,9 @@ async fn a_server_that_does_not_listen_holds_up_no_start() {
     for round in 1..ROUNDS {
         common::until("the task has run", || counter.0.load(Ordering::Relaxed) == round as usize);
         let work = vec![work(round, 1)];
-        timeout(common::PATIENCE, server.send(ToWorker::Extend { grant: GRANT, work })).await.expect("a worker that reads");
+        timeout(common::PATIENCE, server.send(ToWorker::Extend { grant: GRANT, work }))
+            .await
+            .expect("a worker that reads");
     }
     assert_eq!(server.ends(ROUNDS as usize).await.len(), ROUNDS as usize);
     server.send(ToWorker::Stop { reason: LossReason::IdleTimeout }).await;

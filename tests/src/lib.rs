@@ -1,1 +1,24 @@
-//! The tests of the workspace.
+//! The tests of the workspace, and what they share: the program `hq` on real processes, in a directory of its own.
+//!
+//! Tests start with [`Cluster::start`] or [`Cluster::new`]. Everything started dies with the [`Cluster`].
+
+mod binary;
+mod cluster;
+mod options;
+mod output;
+mod poll;
+mod proc_table;
+mod process;
+mod table;
+mod workspace;
+
+pub use binary::hq_binary;
+pub use cluster::Cluster;
+pub use options::{number_from_env, skip};
+pub use output::{ANSWER, Output, finish};
+pub use poll::{PATIENCE, eventually, eventually_within};
+pub use proc_table::{alive, processes_with};
+pub use process::Process;
+pub use rustix::process::Signal;
+pub use table::Table;
+pub use workspace::{cargo, root, sources};

@@ -112,7 +112,8 @@ impl GlobalArgs {
     /// # Errors
     /// When one is given at two levels.
     pub(crate) fn from_matches(matches: &ArgMatches, root: &mut Command) -> Result<Self, clap::Error> {
-        let server_dir = find(matches, "server-dir", root)?.unwrap_or_else(|| default_dir(std::env::var_os("HOME").as_deref()));
+        let server_dir =
+            find(matches, "server-dir", root)?.unwrap_or_else(|| default_dir(std::env::var_os("HOME").as_deref()));
         Ok(Self {
             server_dir,
             colors: find(matches, "colors", root)?.unwrap_or(ColorPolicy::Auto),
@@ -155,11 +156,14 @@ impl ValueEnum for Mode {
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(match self {
-            Self::Cli => "cli",
-            Self::Json => "json",
-            Self::Quiet => "quiet",
-        }.into())
+        Some(
+            match self {
+                Self::Cli => "cli",
+                Self::Json => "json",
+                Self::Quiet => "quiet",
+            }
+            .into(),
+        )
     }
 }
 
@@ -169,11 +173,14 @@ impl ValueEnum for ColorPolicy {
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(match self {
-            Self::Auto => "auto",
-            Self::Always => "always",
-            Self::Never => "never",
-        }.into())
+        Some(
+            match self {
+                Self::Auto => "auto",
+                Self::Always => "always",
+                Self::Never => "never",
+            }
+            .into(),
+        )
     }
 }
 

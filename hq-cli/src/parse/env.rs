@@ -3,11 +3,7 @@ use std::{
     os::unix::ffi::{OsStrExt, OsStringExt},
 };
 
-use clap::{
-    Arg, Command,
-    builder::TypedValueParser,
-    error::ErrorKind,
-};
+use clap::{Arg, Command, builder::TypedValueParser, error::ErrorKind};
 
 /// A variable of a task's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,10 +35,13 @@ pub(crate) fn job_details(detail: &JobDetail, now: WallTime) -> Table {
     table.entry("State", state(detail));
     table.entry("Cancel Reason", info.cancel_reason.as_deref().unwrap_or_default());
     table.entry("Session", if info.is_open { "open" } else { "closed" });
-    table.entry("Tasks", match info.counts.total() {
-        0 => "0".to_owned(),
-        n => format!("{n}; Ids: {}", all_ids_text(detail)),
-    });
+    table.entry(
+        "Tasks",
+        match info.counts.total() {
+            0 => "0".to_owned(),
+            n => format!("{n}; Ids: {}", all_ids_text(detail)),
+        },
+    );
     table.entry("Workers", workers(detail));
     let mut submit_dir = None;
     if let [one] = &detail.submits[..] {
@@ -62,11 +65,14 @@ fn array(table: &mut Table, detail: &JobDetail, submit: &Submit, spec: &ProgramS
     let paths = common_paths(spec, detail.info.id, &detail.server_uid);
     let output = |path: Option<Vec<u8>>| path.map_or_else(|| "<None>".to_owned(), |path| lossy(&path));
     table.entry("Resources", request_lines(profile).into_iter().collect::<Cell>());
-    table.entry("Pin", match spec.pin {
-        Pin::None => "none",
-        Pin::Taskset => "taskset",
-        Pin::OpenMp => "omp",
-    });
+    table.entry(
+        "Pin",
+        match spec.pin {
+            Pin::None => "none",
+            Pin::Taskset => "taskset",
+            Pin::OpenMp => "omp",
+        },
+    );
     table.entry("Priority", profile.priority.to_string());
     table.entry("Command", command(spec));
     table.entry("Stdout", output(paths.stdout));
@@ -163,8 +169,7 @@ pub(crate) fn job_failures(detail: &JobDetail) -> Option<(Table, String)> {
     if total == 0 {
         return None;
     }
-    let mut table =
-        Table::horizontal(&[("Task ID", Align::Left), ("Worker", Align::Left), ("Error", Align::Left)]);
+    let mut table = Table::horizontal(&[("Task ID", Align::Left), ("Worker", Align::Left), ("Error", Align::Left)]);
     for task in failed().take(FAILURES_MAX) {
         table.row(vec![
             task.number.to_string().into(),

@@ -31,8 +31,7 @@ impl JobFilter {
 
 /// Jobs in a table, and the lines below it. `total` counts the jobs that are not shown too.
 pub(crate) fn job_list(jobs: &[&JobInfo], total: usize, verbose: bool) -> (Table, Vec<String>) {
-    let mut columns =
-        vec![("ID", Align::Right), ("Name", Align::Left), ("State", Align::Left), ("Tasks", Align::Left)];
+    let mut columns = vec![("ID", Align::Right), ("Name", Align::Left), ("State", Align::Left), ("Tasks", Align::Left)];
     if verbose {
         columns.push(("Cancel Reason", Align::Left));
     }
@@ -178,6 +177,9 @@ mod tests {
         assert_eq!(job_summary_json(&jobs).to_string(), expected);
         jobs.push(JobInfo { is_open: true, ..samples::job(15) });
         assert_eq!(job_summary_json(&jobs)["Opened"], 1);
-        assert_eq!(job_summary_lines(&jobs).join(","), "RUNNING 0,WAITING 12,FINISHED 1,FAILED 1,ABORTED 0,CANCELED 0,OPENED 1");
+        assert_eq!(
+            job_summary_lines(&jobs).join(","),
+            "RUNNING 0,WAITING 12,FINISHED 1,FAILED 1,ABORTED 0,CANCELED 0,OPENED 1"
+        );
     }
 }

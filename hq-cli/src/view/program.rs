@@ -112,7 +112,11 @@ mod tests {
             ("d", "/x/%{SERVER_UID}-%{FOO}", "/x/AbC123-%{FOO}", "/x/AbC123-%{FOO}"),
         ] {
             let spec = spec(cwd, stdout);
-            assert_eq!(common_paths(&spec, JobId(1), "AbC123").stdout.as_deref(), Some(common.as_bytes()), "{cwd} {stdout}");
+            assert_eq!(
+                common_paths(&spec, JobId(1), "AbC123").stdout.as_deref(),
+                Some(common.as_bytes()),
+                "{cwd} {stdout}"
+            );
             let last = final_paths(&spec, JobId(1), "AbC123", TaskNumber(7), Instance(2));
             assert_eq!((last.stdout.as_deref(), last.stderr), (Some(run.as_bytes()), None), "{cwd} {stdout}");
         }

@@ -82,15 +82,8 @@ mod tests {
         assert_eq!(request_lines(&gang), ["nodes: 3"]);
         let variants = [request(&["cpus=2", "x=1"]).with_weight(5_000).expect("weight"), request(&["cpus=1.5"])];
         let two = Profile::new(Variants::new(variants.into()).expect("variants"));
-        let expected = [
-            "# Variant 1",
-            "cpus: 2 compact",
-            "x: 1 compact",
-            "[weight: 0.5]",
-            "",
-            "# Variant 2",
-            "cpus: 1.5 compact",
-        ];
+        let expected =
+            ["# Variant 1", "cpus: 2 compact", "x: 1 compact", "[weight: 0.5]", "", "# Variant 2", "cpus: 1.5 compact"];
         assert_eq!(request_lines(&two), expected);
     }
 

@@ -25,7 +25,11 @@ pub(crate) fn task_list(jobs: &[(&JobDetail, Vec<TaskRow<'_>>)], now: WallTime, 
             cells.extend([
                 row.number.to_string().into(),
                 Cell::colored(row.state.label(), task_color(row.state)),
-                if row.state == TaskState::Waiting { Cell::default() } else { hosts.into_iter().map(str::to_owned).collect() },
+                if row.state == TaskState::Waiting {
+                    Cell::default()
+                } else {
+                    hosts.into_iter().map(str::to_owned).collect()
+                },
                 row.info.map(|info| task_makespan(info, now)).unwrap_or_default().into(),
                 if verbose { error.into() } else { cut(error).into() },
             ]);

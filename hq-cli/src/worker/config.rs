@@ -7,9 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use hq_core::{
-    BatchJob, OnServerLost, ResourceDef, ResourceKind, ResourceName, Span, WorkerConfig, WorkerResources,
-};
+use hq_core::{BatchJob, OnServerLost, ResourceDef, ResourceKind, ResourceName, Span, WorkerConfig, WorkerResources};
 use tempfile::TempDir;
 
 /// What the user says of a worker.
@@ -152,7 +150,9 @@ impl WorkDir {
     pub(crate) fn prepare(given: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = given else {
             let fresh = tempfile::Builder::new().prefix("hq-worker-").tempdir();
-            return Ok(Self::Fresh(fresh.with_context(|| format!("cannot make a directory in {:?}", env::temp_dir()))?));
+            return Ok(Self::Fresh(
+                fresh.with_context(|| format!("cannot make a directory in {:?}", env::temp_dir()))?,
+            ));
         };
         fs::create_dir_all(path).with_context(|| format!("cannot create the working directory {path:?}"))?;
         Ok(Self::Given(absolute(path)?))
@@ -186,7 +186,12 @@ mod tests {
             (None, &["foo=sum(1)"], "cpus", Ok(&["cpus", "foo"])),
             (Some("4"), &["zz=[1]", "aa=[1]"], "none", Ok(&["aa", "cpus", "zz"])),
             (None, &["cpus=2x2"], "none", Ok(&["cpus"])),
-            (None, &[], "none", Err("You have to specify --cpus explicitly when opting out of CPU automatic detection")),
+            (
+                None,
+                &[],
+                "none",
+                Err("You have to specify --cpus explicitly when opting out of CPU automatic detection"),
+            ),
             (None, &[], "mem", Err("You have to specify --cpus explicitly when opting out")),
             (Some("1"), &["cpus=2"], "all", Err("Parameters --cpus and --resource cpus=... cannot be combined")),
             (Some("sum(5)"), &[], "all", Err("Resource kind `sum` cannot be used with CPUs")),

@@ -25,9 +25,8 @@ pub(crate) async fn connect(server_dir: &Path) -> anyhow::Result<Link> {
     let key = PeerKey::of(&server).with_context(|| format!("access record {path:?} cannot be used"))?;
     let identity = Identity { role: Role::Worker, versions: Versions::current(version), key };
     let connected = TcpTransport::new(server.host.as_str(), server.port, identity).connect().await;
-    connected.with_context(|| {
-        format!("Access token found but HQ server {}:{} is unreachable", server.host, server.port)
-    })
+    connected
+        .with_context(|| format!("Access token found but HQ server {}:{} is unreachable", server.host, server.port))
 }
 
 /// The same link, and the server's first word to the worker when it has come over it; an error where the link ends

@@ -64,6 +64,8 @@ pub enum ServerInput {
         /// Why, in one line.
         reason: String,
     },
+    /// The autoscaler's facts, to be written in order with all others; what is about other things is not taken.
+    Allocations(Vec<Fact>),
     /// The process was told to end: as after [`ClientRequest::StopServer`](hq_core::ClientRequest::StopServer).
     Interrupted,
 }

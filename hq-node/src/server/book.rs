@@ -108,7 +108,8 @@ impl JobBook {
     pub(super) fn piece(&self, rest: &mut OrdinalRange) -> Option<Piece<'_>> {
         while rest.len > 0 {
             let (start, end) = (rest.start.0, rest.end().0);
-            let inside = self.submits.range(..=start).next_back().filter(|(base, (_, s))| start - *base < s.ids.count());
+            let inside =
+                self.submits.range(..=start).next_back().filter(|(base, (_, s))| start - *base < s.ids.count());
             let Some((base, (job, submit))) = inside else {
                 let next = self.submits.range(start..end).next().map_or(end, |(base, _)| *base);
                 *rest = OrdinalRange::new(Ordinal(next), end - next);

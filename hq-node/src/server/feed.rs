@@ -108,7 +108,8 @@ impl Feed {
         }
         let mut events = Vec::new();
         let mut ends = 0;
-        let is_full = |events: &Vec<Event>, ends| events.len() >= BATCH_EVENTS || (ends >= BATCH_ENDS && !events.is_empty());
+        let is_full =
+            |events: &Vec<Event>, ends| events.len() >= BATCH_EVENTS || (ends >= BATCH_ENDS && !events.is_empty());
         while cursor.at < self.published && !is_full(&events, ends) {
             let Some(entry) = self.entries.get((cursor.at - self.first) as usize) else { break };
             cursor.at += 1;

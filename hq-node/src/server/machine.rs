@@ -1,7 +1,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Reply, RequestId, Rng, Seq, Tick, WallTime};
-use hq_scheduler::Scheduler;
+use hq_scheduler::{
+    Scheduler,
+    policy::{Order, Placement},
+};
 
 use super::{
     PeerRole, ServerConfig, ServerInput, ServerOutput,
@@ -68,7 +71,22 @@ impl ServerNode {
     /// # Errors
     /// One line for people, where the history contradicts itself.
     pub fn new(config: ServerConfig, history: impl IntoIterator<Item = (Seq, Record)>) -> Result<Self, String> {
+        Self::with_policies(config, history, vec![], vec![])
+    }
+
+    /// The same with orders and placements besides those built in, to be chosen by their names.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_policies(
+        config: ServerConfig,
+        history: impl IntoIterator<Item = (Seq, Record)>,
+        orders: Vec<Box<dyn Order>>,
+        placements: Vec<Box<dyn Placement>>,
+    ) -> Result<Self, String> {
         let mut past = Past::default();
+        orders.into_iter().for_each(|order| past.scheduler.add_order(order));
+        placements.into_iter().for_each(|placement| past.scheduler.add_placement(placement));
         for (seq, record) in history {
             past.apply(seq, &record)?;
         }
@@ -136,6 +154,11 @@ impl ServerNode {
         self.epoch
     }
 
+    /// The core, to be looked at.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
     /// Takes news. Stale and impossible ones change nothing.
     pub fn handle_input(&mut self, now: Tick, input: ServerInput) {
         if self.phase == Phase::Stopped {
@@ -153,9 +176,19 @@ impl ServerNode {
                 }
             }
             ServerInput::JournalFailed { reason } => self.journal_failed(reason),
+            ServerInput::Allocations(facts) => self.note_allocations(facts),
             ServerInput::Interrupted => self.begin_stop(None),
         }
         self.is_dirty = true;
+    }
+
+    /// Takes what the autoscaler says has happened.
+    fn note_allocations(&mut self, facts: Vec<Fact>) {
+        for fact in facts {
+            if fact.is_about_allocations() {
+                self.note(fact);
+            }
+        }
     }
 
     /// Takes the passing of time; call it at [`poll_timeout`](Self::poll_timeout), earlier or later does no harm: time
@@ -218,6 +251,7 @@ impl ServerNode {
     fn link_down(&mut self, link: LinkId) {
         self.withholding.remove(&link);
         self.touched.remove(&link);
+        self.closing.remove(&link);
         self.clients.remove(link);
         self.worker_link_down(link);
     }

@@ -1,7 +1,11 @@
 use hq_core::{ClientReply, EventKind, Fact, LinkId, Reply, Seq, ToWorker, WorkerId};
 use hq_scheduler::Action;
 
-use super::{ServerNode, ServerOutput, events::{Story, tell}, worker_session::SessionState};
+use super::{
+    ServerNode, ServerOutput,
+    events::{Story, tell},
+    worker_session::SessionState,
+};
 
 impl ServerNode {
     /// Works out what follows from the input since the last step, and puts it into the outputs: one append, then

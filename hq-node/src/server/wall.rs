@@ -34,9 +34,10 @@ impl Wall {
     /// Where a boot at `wall` goes on whose journal ends at `last`: by as much later than the last boot as the wall
     /// clock says, and never before `last`, whatever the wall clock says.
     pub(super) fn resume(&self, last: Tick, wall: WallTime) -> Tick {
-        let by_wall = self.anchors.last().map_or(Tick::default(), |anchor| {
-            Tick(anchor.at.0.saturating_add(wall.0.saturating_sub(anchor.wall.0)))
-        });
+        let by_wall = self
+            .anchors
+            .last()
+            .map_or(Tick::default(), |anchor| Tick(anchor.at.0.saturating_add(wall.0.saturating_sub(anchor.wall.0))));
         last.max(by_wall)
     }
 }

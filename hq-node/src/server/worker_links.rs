@@ -1,4 +1,6 @@
-use hq_core::{ClientReply, FromWorker, LinkId, LossReason, Report, Span, Tick, ToWorker, Welcome, WorkerConfig, WorkerId};
+use hq_core::{
+    ClientReply, FromWorker, LinkId, LossReason, Report, Span, Tick, ToWorker, Welcome, WorkerConfig, WorkerId,
+};
 use hq_scheduler::News;
 
 use super::{

@@ -211,7 +211,10 @@ mod tests {
         workers.plan(LinkId(1), Tick(8));
         workers.plan(LinkId(2), Tick(7));
         assert_eq!((workers.due(Tick(6)), workers.next_due()), (None, Some(Tick(7))));
-        assert_eq!((workers.due(Tick(8)), workers.due(Tick(8)), workers.due(Tick(8))), (Some(LinkId(2)), Some(LinkId(1)), None));
+        assert_eq!(
+            (workers.due(Tick(8)), workers.due(Tick(8)), workers.due(Tick(8))),
+            (Some(LinkId(2)), Some(LinkId(1)), None)
+        );
         assert_eq!(workers.next_due(), None);
     }
 }

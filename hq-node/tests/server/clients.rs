@@ -1,8 +1,8 @@
 //! What clients ask.
 
 use hq_core::{
-    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, IdList, JobId, JobInfo, JobSpec, JobState, JobTarget,
-    LinkId, Outcome, Refusal, RequestId, Selector, TaskCounts, TaskState, WallTime,
+    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, IdList, JobId, JobInfo, JobSpec, JobState,
+    JobTarget, LinkId, Outcome, Refusal, RequestId, Selector, TaskCounts, TaskState, WallTime,
 };
 use hq_node::ServerInput;
 
@@ -140,10 +140,7 @@ fn a_cancel_waits_for_what_lies_at_workers() {
     let outcomes = vec![(JobId(1), outcome(4)), (JobId(2), outcome(3)), (JobId(3), CancelOutcome::NotFound)];
     assert_eq!(replies, [(id, ClientReply::Canceled(outcomes))]);
     assert_eq!(rig.ask(client, cancel(Selector::All)), ClientReply::Canceled(vec![]), "none is left");
-    assert_eq!(
-        rig.ask(client, cancel(one(1))),
-        ClientReply::Canceled(vec![(JobId(1), CancelOutcome::NothingLeft)])
-    );
+    assert_eq!(rig.ask(client, cancel(one(1))), ClientReply::Canceled(vec![(JobId(1), CancelOutcome::NothingLeft)]));
 }
 
 #[test]
@@ -195,7 +192,8 @@ fn details_of_ten_million_tasks_are_a_few_runs() {
 fn waits_for_workers() {
     let mut rig = Rig::new();
     let client = rig.client();
-    let (none, two) = (rig.call(client, ClientRequest::WaitWorkers(0)), rig.call(client, ClientRequest::WaitWorkers(2)));
+    let (none, two) =
+        (rig.call(client, ClientRequest::WaitWorkers(0)), rig.call(client, ClientRequest::WaitWorkers(2)));
     assert_eq!(rig.replies(client), [(none, ClientReply::Done)]);
     let first = rig.worker(1);
     rig.input(ServerInput::LinkDown { link: first.link });

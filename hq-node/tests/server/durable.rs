@@ -95,7 +95,8 @@ fn dependents_start_before_the_end_they_wait_for_is_safe() {
     let mut worker = rig.worker(1);
     let profile = Profile::new(Request::cpus(1).unwrap());
     let target = JobTarget::New(JobSpec::default());
-    let mut chain = Submit::array(target, TaskIds::Given(hq_core::IdList::range(0, 2)), "program", Blob::default(), profile);
+    let mut chain =
+        Submit::array(target, TaskIds::Given(hq_core::IdList::range(0, 2)), "program", Blob::default(), profile);
     chain.deps = Deps::new([vec![], vec![(TaskNumber(0), DepKind::Success)]]).unwrap();
     rig.ask(client, ClientRequest::Submit(Box::new(chain)));
     worker.read(&mut rig);
@@ -154,7 +155,8 @@ fn a_failed_journal_makes_the_server_read_only() {
     }
     assert!(matches!(rig.ask(client, ClientRequest::Jobs(Selector::All)), ClientReply::Jobs(jobs) if !jobs.is_empty()));
     worker.run_all(&mut rig);
-    let ClientReply::Jobs(jobs) = rig.ask(client, ClientRequest::Jobs(Selector::Ids(hq_core::IdList::range(1, 1)))) else {
+    let ClientReply::Jobs(jobs) = rig.ask(client, ClientRequest::Jobs(Selector::Ids(hq_core::IdList::range(1, 1))))
+    else {
         panic!("jobs are listed")
     };
     assert_eq!((jobs[0].counts.finished, worker.acked, rig.log.len()), (3, 0, appended), "what runs goes on, unsafe");

@@ -1,6 +1,9 @@
 //! The event feed.
 
-use hq_core::{ClientReply, ClientRequest, Event, EventKind, JobId, LinkId, RequestId, Selector, Seq, TaskNumber};
+use hq_core::{
+    ClientReply, ClientRequest, Event, EventKind, FromWorker, JobId, LaneReport, LinkId, LossReason, Report, RequestId,
+    Selector, Seq, Span, TaskNumber,
+};
 
 use crate::kit::{Rig, cancel, config, one, submit};
 
@@ -48,14 +51,8 @@ fn the_life_of_a_job_is_told() {
     worker.run_all(&mut rig);
     let told = events(&mut rig, watcher);
     let kinds: Vec<_> = told.iter().map(kind).collect();
-    let expected = [
-        "server-started",
-        "job-submitted",
-        "worker-connected",
-        "task-started",
-        "tasks-finished",
-        "job-completed",
-    ];
+    let expected =
+        ["server-started", "job-submitted", "worker-connected", "task-started", "tasks-finished", "job-completed"];
     assert_eq!(kinds, expected);
     assert!(told.windows(2).all(|pair| pair[0].seq <= pair[1].seq && pair[0].at <= pair[1].at));
     let EventKind::TaskStarted { job, task, workers, .. } = &told[3].kind else { panic!("started") };
@@ -180,4 +177,27 @@ fn ends_are_told_before_their_job_is_forgotten() {
     let late = rig.client();
     listen(&mut rig, late, Some(1), None, 9);
     assert!(!events(&mut rig, late).iter().any(|event| kind(event) == "tasks-finished"), "its numbers are gone");
+}
+
+#[test]
+fn a_start_is_told_as_it_was_before_the_loss_of_its_worker() {
+    let mut rig = Rig::new();
+    let (client, watcher) = (rig.client(), rig.client());
+    listen(&mut rig, watcher, None, None, 9);
+    rig.submit(client, 1);
+    let mut first = rig.worker(1);
+    first.read(&mut rig);
+    let (grant, task) = first.lanes.iter().map(|(grant, lane)| (*grant, lane[0])).next().unwrap();
+    let lanes = vec![LaneReport { grant, ended: vec![], started: Some((task, Span::ZERO)) }];
+    let leaving = FromWorker::Leaving { reason: LossReason::TimeLimitReached };
+    rig.say(first.link, [FromWorker::Report(Report { seq: 1, lanes }), leaving]);
+    rig.worker(1).start(&mut rig);
+    let instances: Vec<u32> = events(&mut rig, watcher)
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::TaskStarted { instance, .. } => Some(instance.0),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(instances, [0, 1]);
 }

@@ -1,9 +1,9 @@
 //! Whatever peers and shells do: no panic, no gap in the journal, nothing after the end.
 
 use hq_core::{
-    Blob, Call, ClientRequest, Epoch, FromWorker, GrantId, IdList, JobId, JobSpec, JobState, JobTarget,
-    LaneReport, LinkId, LossReason, Ordinal, OrdinalRange, Outcome, Parts, Profile, Report, Request, RequestId, RunEnd,
-    Selector, Seq, Span, Submit, TaskIds, WorkerConfig, WorkerResources, idlist::Run,
+    Blob, Call, ClientRequest, Epoch, FromWorker, GrantId, IdList, JobId, JobSpec, JobState, JobTarget, LaneReport,
+    LinkId, LossReason, Ordinal, OrdinalRange, Outcome, Parts, Profile, Report, Request, RequestId, RunEnd, Selector,
+    Seq, Span, Submit, TaskIds, WorkerConfig, WorkerResources, idlist::Run,
 };
 use hq_node::{PeerRole, ServerInput};
 use proptest::prelude::*;
@@ -45,8 +45,11 @@ fn lane() -> impl Strategy<Value = LaneReport> {
         outcome,
     });
     let started = prop::option::of((number().prop_map(Ordinal), number().prop_map(Span)));
-    (grant(), prop::collection::vec(end, 0..3), started)
-        .prop_map(|(grant, ended, started)| LaneReport { grant, ended, started })
+    (grant(), prop::collection::vec(end, 0..3), started).prop_map(|(grant, ended, started)| LaneReport {
+        grant,
+        ended,
+        started,
+    })
 }
 
 fn from_worker() -> impl Strategy<Value = FromWorker> {

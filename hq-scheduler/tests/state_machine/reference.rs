@@ -137,8 +137,7 @@ impl Reference {
 
     pub(crate) fn may_forget(&self, job: JobId) -> bool {
         let known = &self.jobs[&job];
-        let held = self.hands.values().any(|hand| hand.booked.iter().any(|task| self.tasks[task].job == job));
-        !known.is_open && self.counts(job).is_terminated() && !held
+        !known.is_open && self.counts(job).is_terminated()
     }
 
     pub(crate) fn forget(&mut self, job: JobId) {
@@ -159,10 +158,9 @@ impl Reference {
         complete
     }
 
-    /// The core has answered the oldest cancel of the job that waits.
-    pub(crate) fn answered(&mut self, job: JobId) {
-        let waits = self.withdrawals.iter().any(|w| w.job == job && w.by_user);
-        assert!(!waits, "a cancel of job {job} was answered while recalls are open");
+    /// Cancels of the job that wait for recalls.
+    pub(crate) fn cancels_of(&self, job: JobId) -> usize {
+        self.withdrawals.iter().filter(|withdrawal| withdrawal.job == job && withdrawal.by_user).count()
     }
 
     fn withdraw(&mut self, now: Tick, job: JobId, end: TaskState, by_user: bool) {
@@ -202,10 +200,8 @@ impl Reference {
         for grant in lost {
             let hand = self.hands.remove(&grant).unwrap();
             for id in &hand.booked {
-                let task = self.tasks.get_mut(id).unwrap();
-                if task.state.is_end() {
-                    continue;
-                }
+                // A task of a forgotten job may still be dying in a lane.
+                let Some(task) = self.tasks.get_mut(id).filter(|task| !task.state.is_end()) else { continue };
                 let ran = hand.known == Some(*id);
                 task.state = TaskState::Waiting;
                 task.instance += 1;
@@ -223,7 +219,7 @@ impl Reference {
             let Some(at) = hand.booked.iter().position(|task| *task == end.task) else { continue };
             hand.booked.remove(at);
             hand.known.take_if(|known| *known == end.task);
-            let task = self.tasks.get_mut(&end.task).unwrap();
+            let Some(task) = self.tasks.get_mut(&end.task) else { continue };
             match (task.state.is_end(), &end.outcome) {
                 (true, _) => {}
                 (false, Outcome::Finished) => task.state = TaskState::Finished,
@@ -300,7 +296,7 @@ impl Reference {
             let free: BTreeSet<Ordinal> = withdrawal.open.difference(&held).copied().collect();
             self.end_all(&free, withdrawal.end);
             withdrawal.open = withdrawal.open.intersection(&held).copied().collect();
-            if !withdrawal.pending.is_empty() {
+            if !withdrawal.open.is_empty() {
                 self.withdrawals.push(withdrawal);
             }
         }

@@ -12,7 +12,7 @@ use crate::process::StringTable;
 /// A program as its user described it, made ready as far as it is the same for all runs.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The description; it has at least one argument.
+    /// The description; it has at least one argument, and its input has moved to `stdin`.
     pub(super) spec: ProgramSpec,
     /// Its arguments.
     pub(super) args: StringTable,
@@ -51,7 +51,7 @@ impl Plan {
         Self::new(decode(part)?)
     }
 
-    fn new(spec: ProgramSpec) -> Result<Self, String> {
+    fn new(mut spec: ProgramSpec) -> Result<Self, String> {
         if spec.args.is_empty() {
             return Err("the task has no program to run".to_owned());
         }
@@ -59,7 +59,7 @@ impl Plan {
         for (n, arg) in spec.args.iter().enumerate() {
             args.push(&[arg]).map_err(|_| format!("argument {n} of the program holds a zero byte"))?;
         }
-        let stdin = spec.stdin.as_deref().map(in_memory).transpose();
+        let stdin = spec.stdin.take().as_deref().map(in_memory).transpose();
         let stdin = stdin.map_err(|error| format!("cannot keep the standard input of the task in memory: {error}"))?;
         Ok(Self { spec, args, stdin })
     }

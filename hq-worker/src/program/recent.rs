@@ -3,10 +3,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Values that are costly to make, by a key; the oldest leave when there are too many.
+/// Values that are costly to make, by a key; those that are of no use any more leave, then the oldest.
 #[derive(Debug)]
 pub(super) struct Recent<K, V> {
     limit: usize,
+    is_of_use: fn(&V) -> bool,
     entries: Mutex<Entries<K, V>>,
 }
 
@@ -18,8 +19,8 @@ struct Entries<K, V> {
 
 impl<K: Ord + Clone, V: Clone> Recent<K, V> {
     /// Keeps at most `limit`, at least 1.
-    pub(super) const fn new(limit: usize) -> Self {
-        Self { limit, entries: Mutex::new(Entries { values: BTreeMap::new(), order: VecDeque::new() }) }
+    pub(super) const fn new(limit: usize, is_of_use: fn(&V) -> bool) -> Self {
+        Self { limit, is_of_use, entries: Mutex::new(Entries { values: BTreeMap::new(), order: VecDeque::new() }) }
     }
 
     /// The value of `key`, made by `make` where it is not known. Two threads may make it at once; one is kept.
@@ -30,12 +31,15 @@ impl<K: Ord + Clone, V: Clone> Recent<K, V> {
         }
         let value = make()?;
         let mut entries = entries();
-        if entries.values.insert(key.clone(), value.clone()).is_none() {
-            entries.order.push_back(key.clone());
-            if entries.order.len() > self.limit
-                && let Some(oldest) = entries.order.pop_front()
+        let Entries { values, order } = &mut *entries;
+        values.retain(|_, value| (self.is_of_use)(value));
+        order.retain(|key| values.contains_key(key));
+        if values.insert(key.clone(), value.clone()).is_none() {
+            order.push_back(key.clone());
+            if order.len() > self.limit
+                && let Some(oldest) = order.pop_front()
             {
-                entries.values.remove(&oldest);
+                values.remove(&oldest);
             }
         }
         Ok(value)
@@ -48,10 +52,18 @@ mod tests {
 
     #[test]
     fn keeps_the_newest() {
-        let recent = Recent::new(2);
+        let recent = Recent::new(2, |_| true);
         let get = |key: u32, value: u32| recent.get_or(&key, || Ok::<_, ()>(value)).unwrap();
         assert_eq!((get(1, 10), get(1, 11), get(2, 20), get(3, 30)), (10, 10, 20, 30));
         assert_eq!((get(3, 31), get(2, 21), get(1, 12)), (30, 20, 12));
         assert_eq!(recent.get_or(&9, || Err("no")), Err("no"));
+    }
+
+    #[test]
+    fn what_is_of_no_use_leaves_first() {
+        let recent = Recent::new(2, |value| *value != 20);
+        let get = |key: u32, value: u32| recent.get_or(&key, || Ok::<_, ()>(value)).unwrap();
+        assert_eq!((get(1, 10), get(2, 20), get(3, 30)), (10, 20, 30));
+        assert_eq!((get(1, 11), get(3, 31), get(2, 22)), (10, 30, 22));
     }
 }

@@ -6,7 +6,9 @@ use std::{
         unix::ffi::OsStrExt,
     },
     path::Path,
-    sync::Arc,
+    sync::{Arc, Weak},
+    thread,
+    time::Duration,
 };
 
 use hq_core::{
@@ -43,14 +45,14 @@ pub(super) struct LiveRun {
     removals: Removals,
 }
 
-/// A submit by the address of its body, which the value keeps.
+/// A submit by the address of its body.
 pub(super) type PlanKey = usize;
-/// What the shared bytes of a submit mean.
-pub(super) type PlanOf = (Arc<SubmitBody>, Arc<Shared>);
-/// A submit and a lane by their addresses, which the value keeps.
+/// What the shared bytes of a submit mean. The weak pointer keeps the address from being used again.
+pub(super) type PlanOf = (Weak<SubmitBody>, Arc<Shared>);
+/// A submit and a lane by their addresses.
 pub(super) type FrameKey = (usize, usize);
 /// What runs of a submit in a lane share.
-pub(super) type FrameOf = (Arc<SubmitBody>, Arc<Lane>, Arc<Frame>);
+pub(super) type FrameOf = (Weak<SubmitBody>, Weak<Lane>, Arc<Frame>);
 
 impl ProgramRun {
     pub(super) fn new(order: StartOrder, done: Done, common: Arc<Common>) -> Self {
@@ -71,14 +73,14 @@ impl ProgramRun {
     /// The shared part of the body, read once per submit.
     fn shared(&self) -> Result<Arc<Shared>, String> {
         let body = &self.order.body;
-        let make = || Ok((body.clone(), Arc::new(Shared::new(body)?)));
+        let make = || Ok((Arc::downgrade(body), Arc::new(Shared::new(body)?)));
         self.common.plans.get_or(&Arc::as_ptr(body).addr(), make).map(|(_, shared)| shared)
     }
 
     /// The frame for the submit and the lane, made once.
     fn frame(&self, plan: &Plan) -> Result<Arc<Frame>, String> {
         let (body, lane) = (&self.order.body, &self.order.lane);
-        let make = || Ok((body.clone(), lane.clone(), Arc::new(self.new_frame(plan)?)));
+        let make = || Ok((Arc::downgrade(body), Arc::downgrade(lane), Arc::new(self.new_frame(plan)?)));
         let key = (Arc::as_ptr(body).addr(), Arc::as_ptr(lane).addr());
         self.common.frames.get_or(&key, make).map(|(_, _, frame)| frame)
     }
@@ -162,6 +164,10 @@ impl ProgramRun {
     }
 }
 
+/// How often a file that somebody has open for writing is tried again. A program that was written a moment ago can be
+/// open in a child of its writer that is itself on its way to `execve`.
+const BUSY_ATTEMPTS: u32 = 5;
+
 /// Starts a program; makes its working directory if it is missing, and leaves a script that names no interpreter to the
 /// shell, as shells do.
 fn spawn(launcher: &mut Launcher, program: &Program<'_>) -> Result<Child, Failure> {
@@ -171,6 +177,13 @@ fn spawn(launcher: &mut Launcher, program: &Program<'_>) -> Result<Child, Failur
             stage: Stage::Directory,
             errno: error.raw_os_error().unwrap_or(libc::ENOENT),
         })?;
+        result = launcher.spawn(program);
+    }
+    for attempt in 0..BUSY_ATTEMPTS {
+        if !matches!(result, Err(Failure { stage: Stage::Exec, errno: libc::ETXTBSY })) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1 << attempt));
         result = launcher.spawn(program);
     }
     if let Err(Failure { stage: Stage::Exec, errno: libc::ENOEXEC }) = result {

@@ -89,8 +89,8 @@ impl ProgramRunner {
             env: options.env.into_iter().collect::<BTreeMap<_, _>>(),
             null: above_stdio(null.into())?,
             task_dirs: AtomicU64::new(0),
-            plans: Recent::new(PLANS),
-            frames: Recent::new(FRAMES),
+            plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),
+            frames: Recent::new(FRAMES, |(body, lane, _)| body.strong_count() > 0 && lane.strong_count() > 0),
         });
         Ok(Self { supervisor: Supervisor::new(options.threads)?, common })
     }

@@ -9,7 +9,7 @@ use crate::{
 
 /// Options of `server info`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  hq server info\n  hq server info --output-mode=json")]
+#[command(after_help = "Examples:\n  hq server info\n  hq server info --server-dir=/shared/me/hq")]
 pub(crate) struct Args {}
 
 /// Shows the running server.

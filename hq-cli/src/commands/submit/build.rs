@@ -105,7 +105,10 @@ fn stdio(arg: Option<&StdioArg>, channel: Channel) -> Stdio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{commands::submit::tests::parse_submit, view::{Body, body}};
+    use crate::{
+        commands::submit::tests::parse_submit,
+        view::{Body, body},
+    };
 
     fn built(args: &[&str]) -> Submit {
         build(&parse_submit(args), "/w".as_ref()).expect("builds")
@@ -141,9 +144,26 @@ mod tests {
     #[test]
     fn all_options_arrive() {
         let args = [
-            "--name=n", "--max-fails=3", "--cpus=2 scatter", "--resource=x=0.5", "--time-request=1h", "--weight=2.5",
-            "--pin=omp", "--cwd=d", "--stdout=none", "--stderr=:rm-if-finished", "--env=A=1", "--env=B", "--array=1-3",
-            "--priority=-7", "--time-limit=500ms", "--task-dir", "--crash-limit=never-restart", "--", "p", "--name=q",
+            "--name=n",
+            "--max-fails=3",
+            "--cpus=2 scatter",
+            "--resource=x=0.5",
+            "--time-request=1h",
+            "--weight=2.5",
+            "--pin=omp",
+            "--cwd=d",
+            "--stdout=none",
+            "--stderr=:rm-if-finished",
+            "--env=A=1",
+            "--env=B",
+            "--array=1-3",
+            "--priority=-7",
+            "--time-limit=500ms",
+            "--task-dir",
+            "--crash-limit=never-restart",
+            "--",
+            "p",
+            "--name=q",
         ];
         let submit = built(&args);
         assert_eq!(submit.job, JobTarget::New(JobSpec { name: "n".into(), max_fails: Some(3) }));
@@ -181,7 +201,10 @@ mod tests {
             (&["--cpus=1", "--resource=cpus=2", "p"][..], "--cpus and --resource cpus=... cannot be combined"),
             (&["--resource=foo=1", "--resource=foo=2", "p"], "Resource 'foo' defined more than once"),
             (&["--job=1", "--name=n", "p"], "Parameter --name is not allowed when submitting to an open job."),
-            (&["--job=1", "--max-fails=1", "p"], "Parameter --max-fails is not allowed when submitting to an open job."),
+            (
+                &["--job=1", "--max-fails=1", "p"],
+                "Parameter --max-fails is not allowed when submitting to an open job.",
+            ),
         ] {
             assert_eq!(refused(args), expected);
         }

@@ -56,8 +56,7 @@ pub(super) fn check(args: &Args) -> anyhow::Result<Vec<String>> {
 /// Names in `template` that stand for nothing.
 fn unknown(template: &[u8], place: &str) -> Option<String> {
     let names = placeholder::names(template);
-    let unknown: Vec<String> =
-        names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
+    let unknown: Vec<String> = names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
     let plural = if unknown.len() == 1 { "" } else { "s" };
     let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
     (!unknown.is_empty()).then_some(text)

@@ -1,8 +1,6 @@
 use std::collections::BTreeSet;
 
-use hq_core::{
-    ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, WorkerId,
-};
+use hq_core::{ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, WorkerId};
 
 use super::super::{ServerNode, check, render};
 

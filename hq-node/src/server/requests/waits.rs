@@ -34,7 +34,8 @@ impl ServerNode {
         jobs: &Selector,
         until_closed: bool,
     ) -> Result<(), Refusal> {
-        let jobs = self.named_jobs(jobs, |job| if until_closed { !job.is_completed() } else { !job.counts.is_terminated() })?;
+        let jobs =
+            self.named_jobs(jobs, |job| if until_closed { !job.is_completed() } else { !job.counts.is_terminated() })?;
         self.waits.push(JobWait { link, id, jobs, until_closed });
         Ok(())
     }
@@ -79,7 +80,8 @@ impl ServerNode {
         if let Some(jobs) = &jobs
             && jobs.len() > FILTER_MAX
         {
-            let text = format!("{} jobs are too many for one subscription: at most {FILTER_MAX} are possible", jobs.len());
+            let text =
+                format!("{} jobs are too many for one subscription: at most {FILTER_MAX} are possible", jobs.len());
             return Err(Refusal::Invalid(text));
         }
         let jobs = jobs.map(|jobs| jobs.into_iter().collect());

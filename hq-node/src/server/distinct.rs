@@ -1,0 +1,104 @@
+use hq_core::{IdList, idlist::Run};
+
+/// Pairs of runs that are looked at before a list counts as too tangled.
+const PAIRS_MAX: usize = 1 << 20;
+
+/// What is wrong with a list of task numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tangle {
+    /// This number occurs twice.
+    Twice(u32),
+    /// So many runs lie inside each other that looking through them would take too long.
+    TooMany,
+}
+
+/// Whether each number occurs once. The work follows the number of runs and of pairs that lie inside each other, not of
+/// the numbers.
+///
+/// # Errors
+/// Names a number that occurs twice, or says that the list is too tangled to tell.
+pub(super) fn distinct(ids: &IdList) -> Result<(), Tangle> {
+    let mut runs = ids.runs().to_vec();
+    runs.sort_by_key(|run| run.start);
+    let mut open: Vec<Run> = Vec::new();
+    let mut pairs = 0;
+    for run in runs {
+        open.retain(|other| last(*other) >= u64::from(run.start));
+        pairs += open.len();
+        if let Some(twice) = open.iter().find_map(|other| common(*other, run)) {
+            return Err(Tangle::Twice(twice));
+        }
+        if pairs > PAIRS_MAX {
+            return Err(Tangle::TooMany);
+        }
+        open.push(run);
+    }
+    Ok(())
+}
+
+fn last(run: Run) -> u64 {
+    u64::from(run.start) + u64::from(run.count.saturating_sub(1)) * u64::from(run.step)
+}
+
+/// The smallest number in both runs: the solution of two congruences (Chinese remainder theorem) within both spans.
+fn common(a: Run, b: Run) -> Option<u32> {
+    let (s, t) = (i128::from(a.step.max(1)), i128::from(b.step.max(1)));
+    let (gcd, inverse) = extended_gcd(s, t);
+    let distance = i128::from(b.start) - i128::from(a.start);
+    if distance % gcd != 0 {
+        return None;
+    }
+    let period = s / gcd * t;
+    let first = i128::from(a.start) + s * (distance / gcd * inverse).rem_euclid(t / gcd);
+    let from = i128::from(a.start.max(b.start));
+    let found = from + (first - from).rem_euclid(period);
+    (found <= i128::from(last(a).min(last(b)))).then(|| u32::try_from(found).ok())?
+}
+
+/// The greatest common divisor of `a` and `b`, and a factor of `a` that gives it modulo `b`.
+fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
+    let (mut r, mut next_r, mut x, mut next_x) = (a, b, 1, 0);
+    while next_r != 0 {
+        let q = r / next_r;
+        (r, next_r) = (next_r, r - q * next_r);
+        (x, next_x) = (next_x, x - q * next_x);
+    }
+    (r, x)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn huge_and_interleaved_lists_are_told_apart_at_once() {
+        let run = |start, count, step| Run { start, count, step };
+        for (runs, result) in [
+            (vec![run(0, 1 << 31, 2), run(1, 1 << 31, 2)], Ok(())),
+            (vec![run(0, 1 << 31, 2), run(1, 1 << 30, 3)], Err(Tangle::Twice(4))),
+            ((0..1_000_000).map(|i| run(2_000_000 - 2 * i, 1, 1)).collect(), Ok(())),
+            ((0..1_000_000).map(|i| run(i, 1, 1)).chain([run(999_999, 1, 1)]).collect(), Err(Tangle::Twice(999_999))),
+            ((0..2_000).map(|i| run(i, 2, 100_000)).collect(), Err(Tangle::TooMany)),
+        ] {
+            assert_eq!(distinct(&IdList::from(runs)), result);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_set(runs in prop::collection::vec((0u32..60, 1u32..6, 1u32..9), 0..5)) {
+            let runs: Vec<Run> = runs.into_iter().map(|(start, count, step)| Run { start, count, step }).collect();
+            let ids = IdList::from(runs);
+            let unique = ids.iter().collect::<BTreeSet<_>>().len() as u64 == ids.len();
+            match distinct(&ids) {
+                Ok(()) => prop_assert!(unique),
+                Err(Tangle::Twice(number)) => prop_assert!(ids.iter().filter(|n| *n == number).count() > 1),
+                Err(Tangle::TooMany) => prop_assert!(false, "a few runs are never too many"),
+            }
+        }
+    }
+}
