@@ -10,8 +10,8 @@ use std::{
 };
 
 use hq_core::{
-    JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick, ToWorker, WorkerConfig,
-    WorkerResources,
+    JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick, ToWorker,
+    WorkerConfig, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -24,7 +24,8 @@ fn main() {
 
 fn submit(core: &mut Scheduler, now: Tick, tasks: u32, priority: i32, request: Request) -> hq_core::JobId {
     let profile = Profile { priority, ..Profile::new(request) };
-    let submit = Submit::array(JobTarget::New(JobSpec::default()), TaskIds::Next(tasks), "program", vec![].into(), profile);
+    let submit =
+        Submit::array(JobTarget::New(JobSpec::default()), TaskIds::Next(tasks), "program", vec![].into(), profile);
     core.submit(now, submit).unwrap()
 }
 
@@ -63,8 +64,12 @@ fn array_through(tasks: u32, lanes: u32) {
         rounds += 1;
         while let Some(action) = core.poll_action(now) {
             match action {
-                Action::Send { worker, message: ToWorker::Open(open) } => inbox.push((worker, open.grant, expand(&open.work))),
-                Action::Send { worker, message: ToWorker::Extend { grant, work } } => inbox.push((worker, grant, expand(&work))),
+                Action::Send { worker, message: ToWorker::Open(open) } => {
+                    inbox.push((worker, open.grant, expand(&open.work)))
+                }
+                Action::Send { worker, message: ToWorker::Extend { grant, work } } => {
+                    inbox.push((worker, grant, expand(&work)))
+                }
                 Action::Record(_) => facts += 1,
                 _ => {}
             }
@@ -72,7 +77,8 @@ fn array_through(tasks: u32, lanes: u32) {
         for (worker, grant, tasks) in inbox.drain(..) {
             now.0 += tasks.len() as u64;
             done += tasks.len() as u64;
-            let ended = tasks.into_iter().map(|task| RunEnd { task, age: Span(0), took: Span(1), outcome: Outcome::Finished });
+            let ended =
+                tasks.into_iter().map(|task| RunEnd { task, age: Span(0), took: Span(1), outcome: Outcome::Finished });
             let lane = LaneReport { grant, ended: ended.collect(), started: None };
             core.handle_event(now, News::Report { worker, lane });
         }
@@ -96,7 +102,13 @@ fn first_placement() {
         core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(64).unwrap())).unwrap();
     }
     for class in 0..100 {
-        submit(&mut core, Tick(0), 10_000, class % 4, Request::cpus(1 + class as u32 % 60).unwrap().with_min_time(Span(class as u64)));
+        submit(
+            &mut core,
+            Tick(0),
+            10_000,
+            class % 4,
+            Request::cpus(1 + class as u32 % 60).unwrap().with_min_time(Span(class as u64)),
+        );
     }
     let start = Instant::now();
     let mut opened = Vec::new();
@@ -112,7 +124,10 @@ fn first_placement() {
         .map(|(worker, grant, task)| {
             let ended = vec![RunEnd { task: *task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished }];
             let start = Instant::now();
-            core.handle_event(Tick(2), News::Report { worker: *worker, lane: LaneReport { grant: *grant, ended, started: None } });
+            core.handle_event(
+                Tick(2),
+                News::Report { worker: *worker, lane: LaneReport { grant: *grant, ended, started: None } },
+            );
             while core.poll_action(Tick(2)).is_some() {}
             start.elapsed()
         })

@@ -76,7 +76,7 @@ impl AllocatorBackend for LocalBackend {
         }
         let mut state = self.state();
         let n = state.last + 1;
-        let allocation = BatchJob { manager: MANAGER.to_owned(), id: n.to_string() };
+        let allocation = BatchJob { manager: MANAGER.to_owned(), id: id(n) };
         let request = Arc::new(request.clone());
         let mut workers = Vec::new();
         for number in 0..request.workers {
@@ -114,18 +114,25 @@ impl AllocatorBackend for LocalBackend {
     async fn find(&self, key: &str) -> Result<Option<AllocationId>, BackendError> {
         let state = self.state();
         let found = state.allocations.iter().find(|(_, local)| local.key == key);
-        Ok(found.map(|(n, _)| AllocationId(n.to_string())))
+        Ok(found.map(|(n, _)| AllocationId(id(*n))))
     }
+}
+
+/// Ids of different processes differ, since they outlive a process in the engine's journal.
+fn id(n: u64) -> String {
+    format!("{}-{n}", std::process::id())
 }
 
 impl State {
     fn get(&mut self, id: &AllocationId) -> Option<&mut Local> {
-        self.allocations.get_mut(&id.0.parse().ok()?)
+        let (process, n) = id.0.split_once('-')?;
+        let is_ours = process.parse() == Ok(std::process::id());
+        self.allocations.get_mut(&n.parse().ok().filter(|_| is_ours)?)
     }
 
     fn forget_old(&mut self) {
         let ended: Vec<u64> =
-            self.allocations.iter_mut().filter(|(_, local)| local.has_ended()).map(|(n, _)| *n).collect();
+            self.allocations.iter_mut().filter_map(|(n, local)| local.has_ended().then_some(*n)).collect();
         for n in ended.iter().rev().skip(ENDED_MAX) {
             self.allocations.remove(n);
         }

@@ -25,7 +25,7 @@ pub fn main() -> ExitCode {
     };
     log::init(global.debug);
     let mut context = Context { out: Output::new(global.mode, global.colors), global };
-    let result = run(command, &mut context).and_then(|()| Ok(context.out.finish()?));
+    let result = run(command, &mut context).and_then(|()| context.out.finish());
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<StdoutClosed>() => ExitCode::from(CLOSED_PIPE),

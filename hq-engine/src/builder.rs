@@ -8,19 +8,21 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use hq_core::{ClientRequest, PROGRAM_KIND, ServerInfo, WallTime};
-use hq_journal::{FileJournal, FileOptions, Journal};
+use hq_core::{ClientRequest, Fact, PROGRAM_KIND, Seq, ServerInfo, WallTime};
+use hq_journal::{FileJournal, FileOptions, Journal, OnDurable};
 use hq_node::{ServerConfig, ServerNode};
+use hq_scheduler::policy::{Order, Placement};
 use hq_transport::Versions;
 use hq_worker::TaskContext;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Engine, EngineHandle, LocalWorker, StartError,
+    AllocationQueue, Engine, EngineHandle, LocalWorker, StartError,
     closures::{CLOSURE_KIND, Closures},
     driver::{Driver, Input, Signals, Start},
     function::{Recipe, TaskResult, async_with_args, with_args},
     local_worker::Place,
+    scaling::Carrier,
 };
 
 /// Bytes of past events that are kept for subscribers.
@@ -35,6 +37,9 @@ pub struct EngineBuilder {
     policy: Option<(String, String)>,
     idle_timeout: Option<Duration>,
     server_uid: Option<String>,
+    orders: Vec<Box<dyn Order>>,
+    placements: Vec<Box<dyn Placement>>,
+    allocations: Option<AllocationQueue>,
 }
 
 impl EngineBuilder {
@@ -46,6 +51,9 @@ impl EngineBuilder {
             policy: None,
             idle_timeout: None,
             server_uid: None,
+            orders: vec![],
+            placements: vec![],
+            allocations: None,
         }
     }
 
@@ -87,6 +95,24 @@ impl EngineBuilder {
     /// Who goes first, and where to, by names: `priority` and `pack` where nothing is said.
     pub fn policy(mut self, order: impl Into<String>, placement: impl Into<String>) -> Self {
         self.policy = Some((order.into(), placement.into()));
+        self
+    }
+
+    /// An order of one's own, to be chosen by its [name](Order::name) with [`policy`](Self::policy), now or later.
+    pub fn order(mut self, order: impl Order + 'static) -> Self {
+        self.orders.push(Box::new(order));
+        self
+    }
+
+    /// A placement of one's own, to be chosen by its [name](Placement::name) with [`policy`](Self::policy), now or later.
+    pub fn placement(mut self, placement: impl Placement + 'static) -> Self {
+        self.placements.push(Box::new(placement));
+        self
+    }
+
+    /// Asks for machines as tasks need them.
+    pub fn allocator(mut self, queue: AllocationQueue) -> Self {
+        self.allocations = Some(queue);
         self
     }
 
@@ -136,8 +162,11 @@ impl EngineBuilder {
             token_seed: random()?,
         };
         let signals = Arc::new(Signals::default());
-        let (node, journal) = restore(config, self.journal, &signals).await?;
-        let (driver, inputs) = Driver::new(Start { node, journal, signals: Arc::clone(&signals), versions });
+        let past = Past { config, file: self.journal, orders: self.orders, placements: self.placements };
+        let Restored { node, journal, allocations } = past.restore(signals.on_durable()).await?;
+        let scaling = self.allocations.map(|queue| scaling(queue, &allocations, &node)).transpose()?;
+        let start = Start { node, journal, signals: Arc::clone(&signals), versions, scaling };
+        let (driver, inputs) = Driver::new(start);
         let engine = Engine::new(EngineHandle::new(inputs, signals, place), tokio::spawn(driver.run()));
         // The answer to anything comes after the boot is durable, so that nobody is let in before.
         let first = match self.policy {
@@ -152,31 +181,60 @@ impl EngineBuilder {
     }
 }
 
-/// The server machine as the journal left it, and the journal.
-async fn restore(
+fn scaling(
+    queue: AllocationQueue,
+    history: &[Fact],
+    node: &ServerNode,
+) -> Result<(Carrier, Vec<Fact>), StartError> {
+    let spec = queue.spec()?;
+    let AllocationQueue { backend, command, .. } = queue;
+    Ok(Carrier::restore(backend, command, spec, history, node.server_uid(), node.boot_tick()))
+}
+
+/// What the server machine goes on from.
+struct Past {
     config: ServerConfig,
     file: Option<PathBuf>,
-    signals: &Arc<Signals>,
-) -> Result<(ServerNode, Option<Box<dyn Journal>>), StartError> {
-    let Some(file) = file else {
-        return Ok((ServerNode::new(config, []).map_err(StartError::History)?, None));
-    };
-    let on_durable = signals.on_durable();
-    let restored = tokio::task::spawn_blocking(move || {
+    orders: Vec<Box<dyn Order>>,
+    placements: Vec<Box<dyn Placement>>,
+}
+
+/// The server machine as the journal left it, the journal, and what it tells of allocations.
+struct Restored {
+    node: ServerNode,
+    journal: Option<Box<dyn Journal>>,
+    allocations: Vec<Fact>,
+}
+
+impl Past {
+    async fn restore(self, on_durable: OnDurable) -> Result<Restored, StartError> {
+        let restored = tokio::task::spawn_blocking(move || self.read(on_durable)).await;
+        restored.unwrap_or_else(|e| Err(StartError::History(e.to_string())))
+    }
+
+    fn read(self, on_durable: OnDurable) -> Result<Restored, StartError> {
+        let Self { config, file, orders, placements } = self;
+        let Some(file) = file else {
+            let node = ServerNode::with_policies(config, [], orders, placements).map_err(StartError::History)?;
+            return Ok(Restored { node, journal: None, allocations: vec![] });
+        };
         let (journal, recovery) = FileJournal::open(&file, FileOptions::default(), on_durable)?;
         if let Some(torn) = recovery.torn {
             tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn:?}");
         }
-        let journal: Box<dyn Journal> = Box::new(journal);
-        let mut broken = None;
-        let history = journal.read(hq_core::Seq(1)).map_while(|record| record.map_err(|e| broken = Some(e)).ok());
-        let node = ServerNode::new(config, history);
+        let (mut broken, mut allocations) = (None, Vec::new());
+        let history = journal.read(Seq(1)).map_while(|record| record.map_err(|e| broken = Some(e)).ok());
+        let history = history.inspect(|(_, record)| {
+            if record.fact.is_about_allocations() {
+                allocations.push(record.fact.clone());
+            }
+        });
+        let node = ServerNode::with_policies(config, history, orders, placements);
         if let Some(e) = broken {
             return Err(StartError::Read(e));
         }
-        Ok((node.map_err(StartError::History)?, Some(journal)))
-    });
-    restored.await.unwrap_or_else(|e| Err(StartError::History(e.to_string())))
+        Ok(Restored { node: node.map_err(StartError::History)?, journal: Some(Box::new(journal)), allocations })
+    }
 }
 
 fn random() -> Result<u64, StartError> {

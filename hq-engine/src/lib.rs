@@ -32,6 +32,7 @@ mod job_handle;
 mod local_worker;
 mod programs;
 mod report;
+mod scaling;
 pub mod serve;
 
 pub use builder::EngineBuilder;
@@ -44,10 +45,11 @@ pub use job::{Body, Job, JobError, Program, Task};
 pub use job_handle::{JobEvents, JobHandle, JobResult};
 pub use local_worker::LocalWorker;
 pub use report::{JobReport, WorkerUse};
+pub use scaling::AllocationQueue;
 
 // What an embedder meets in signatures.
 pub use hq_core::{
-    CancelOutcome, CrashLimit, Event, EventKind, JobId, JobInfo, JobState, Pin, Request, Span, TaskCounts, TaskNumber,
+    BatchJob, CancelOutcome, CrashLimit, Event, EventKind, JobId, JobInfo, JobState, Pin, Request, Span, TaskCounts, TaskNumber,
     TaskState, WorkerId, WorkerInfo,
 };
 pub use hq_worker::TaskContext;

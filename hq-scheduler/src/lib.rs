@@ -21,6 +21,7 @@
 //! ```
 
 mod api;
+pub mod autoscale;
 mod commands;
 mod demand;
 mod getters;

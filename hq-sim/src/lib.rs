@@ -1,1 +1,21 @@
 //! Discrete-event simulator of whole clusters of the real node machines.
+//!
+//! [`Simulation`] describes a cluster and a workload, and runs it in virtual time: policies on workloads, or a cluster in which
+//! everything goes wrong that can, from one seed ([`chaos`]). [`invariants`] look on after each step. [`wfcommons`] reads
+//! recorded workflows.
+
+mod body;
+mod chaos;
+mod cluster;
+pub mod invariants;
+mod model;
+mod report;
+mod trace;
+pub mod wfcommons;
+
+pub use body::{RunSpec, SIM_KIND};
+pub use chaos::chaos;
+pub use cluster::{Broken, Faults, Outcome, Simulation};
+pub use model::{Model, ModelGrant, ModelJob, ModelTask, ModelWorker};
+pub use report::Report;
+pub use trace::Trace;

@@ -22,6 +22,8 @@ pub struct Model {
     pub lost: BTreeMap<WorkerId, (Tick, LossReason)>,
     /// Open grants.
     pub grants: BTreeMap<GrantId, ModelGrant>,
+    /// Tasks that have not ended.
+    pub unfinished: BTreeSet<Ordinal>,
 }
 
 /// A job.
@@ -242,6 +244,7 @@ impl Model {
                 submitted: at,
             };
             self.tasks.insert(id, task);
+            self.unfinished.insert(id);
         }
         self.jobs.entry(job_id).or_default();
     }
@@ -277,6 +280,9 @@ impl Model {
     }
 
     fn set(&mut self, id: Ordinal, state: TaskState) {
+        if state.is_end() {
+            self.unfinished.remove(&id);
+        }
         if let Some(task) = self.tasks.get_mut(&id) {
             task.state = state;
         }

@@ -223,3 +223,99 @@ fn log_failure(address: &str, error: &HandshakeError) {
         other => tracing::debug!("dropped {address}: {other}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::identity::Identity;
+    use crate::keys::ServerKeys;
+    use crate::peer::{Role, Versions};
+    use crate::stream::initiate;
+
+    /// Gives these results, one per call, and then nothing more.
+    struct Script(Mutex<VecDeque<io::Result<Incoming>>>);
+
+    #[async_trait]
+    impl RawListener for Script {
+        async fn accept(&self) -> io::Result<Incoming> {
+            let next = self.0.lock().unwrap().pop_front();
+            match next {
+                Some(result) => result,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn incoming(stream: tokio::io::DuplexStream, last_byte: u8) -> Incoming {
+        let (reader, writer) = tokio::io::split(stream);
+        let halves = Halves { reader: Box::new(reader), writer: Box::new(writer), address: "peer".into() };
+        Incoming { halves, source: IpAddr::from([10, 0, 0, last_byte]).into() }
+    }
+
+    fn acceptor(script: impl IntoIterator<Item = io::Result<Incoming>>) -> Acceptor<Script> {
+        let script = Script(Mutex::new(script.into_iter().collect()));
+        let gate = Gate { role: Role::Client, versions: Versions::current("1"), keys: Arc::new(ServerKeys::none()) };
+        Acceptor::new(script, gate)
+    }
+
+    async fn connect(stream: tokio::io::DuplexStream) -> Result<Link, HandshakeError> {
+        let (reader, writer) = tokio::io::split(stream);
+        let identity = Identity { role: Role::Client, versions: Versions::current("1"), key: None };
+        initiate(reader, writer, "server".into(), &identity).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lack_of_descriptors_is_waited_out() {
+        let (near, far) = tokio::io::duplex(1000);
+        let lack = |code| Err(io::Error::from_raw_os_error(code));
+        let script = [lack(libc::EMFILE), lack(libc::ENFILE), lack(libc::ECONNABORTED), Ok(incoming(far, 1))];
+        let mut acceptor = acceptor(script);
+        let start = Instant::now();
+        let (near, far) = tokio::join!(connect(near), acceptor.accept());
+        near.unwrap();
+        far.unwrap();
+        assert_eq!(start.elapsed(), 2 * PAUSE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broken_listener_ends() {
+        let mut acceptor = acceptor([Err(io::Error::from_raw_os_error(libc::EBADF))]);
+        assert!(matches!(acceptor.accept().await, Err(AcceptError::Io(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_busiest_source_gives_way() {
+        // 40 silent peers of one source and 24 of another: all places are taken.
+        let (silent, mut script): (Vec<_>, Vec<_>) = (0..HALF_OPEN_MAX)
+            .map(|n| {
+                let (near, far) = tokio::io::duplex(1000);
+                (near, Ok(incoming(far, u8::from(n < 40))))
+            })
+            .unzip();
+        let (near, far) = tokio::io::duplex(1000);
+        script.push(Ok(incoming(far, 9)));
+        let mut acceptor = acceptor(script);
+        let start = Instant::now();
+        let (near, far) = tokio::join!(connect(near), acceptor.accept());
+        near.unwrap();
+        far.unwrap();
+        assert_eq!(start.elapsed(), PATIENCE);
+        let count = |last_byte| {
+            let source = Source::from(IpAddr::from([10, 0, 0, last_byte]));
+            acceptor.half_open.values().filter(|entry| entry.source == source).count()
+        };
+        assert_eq!((count(1), count(0)), (39, 24));
+        drop(silent);
+    }
+
+    #[test]
+    fn sources() {
+        let source = |text: &str| Source::from(text.parse::<IpAddr>().unwrap());
+        assert_eq!(source("::ffff:10.0.0.1"), source("10.0.0.1"));
+        assert_eq!(source("2001:db8::1"), source("2001:db8::ffff:1"));
+        assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));
+    }
+}

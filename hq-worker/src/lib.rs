@@ -15,3 +15,6 @@ mod worker;
 pub use program::{NOT_INHERITED, ProgramOptions, ProgramRunner, inherited_environment};
 pub use runner::{AsyncRunner, ClosureThreads, Done, EndSink, FnRunner, Runners, TaskContext, TaskRunner};
 pub use worker::{WorkerHandle, WorkerOptions, run_worker};
+
+// What an author of a task runner meets in signatures.
+pub use hq_node::{StartOrder, StopHow};

@@ -7,14 +7,16 @@ use std::{
     env, fs,
     os::unix::process::CommandExt,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::Arc,
     thread,
     time::Duration,
 };
 
 use common::{Bench, is_alive, lane, order, pid_in, same, shell, until};
+use hq_core::Outcome;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tempfile::TempDir;
 
 const WORKER: &str = "HQ_TEST_WORKER";
 
@@ -26,13 +28,18 @@ fn main() {
     the_program_gets_a_chance_to_tidy_up();
     a_signal_to_the_group_of_the_worker_spares_the_guardian();
     the_kernel_helps_where_the_guardian_is_gone();
+    what_an_ended_task_left_behind_is_nobodys();
 }
 
 /// Runs what the file says, for ever.
 fn worker(dir: &Path) -> ! {
     let bench = Bench::programs(dir);
     let script = fs::read_to_string(dir.join("script")).unwrap();
-    bench.start(order(&same(shell(&script, dir)), &Arc::new(lane())));
+    let run = bench.start(order(&same(shell(&script, dir)), &Arc::new(lane())));
+    if script.ends_with("# ends") {
+        assert_eq!(bench.end_of(run), Outcome::Finished);
+        fs::write(dir.join("ended"), "").unwrap();
+    }
     loop {
         thread::sleep(Duration::from_secs(60));
     }
@@ -40,18 +47,8 @@ fn worker(dir: &Path) -> ! {
 
 /// Starts a worker with the script, waits until it has written ids to `files`, kills it, and waits until the processes
 /// are gone.
-fn check(script: &str, files: &[&str], kill: impl Fn(u32)) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("script"), script).unwrap();
-    let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
-    fs::write(dir.path().join("stubborn"), stubborn).unwrap();
-    let mut worker = Command::new(env::current_exe().unwrap())
-        .env(WORKER, dir.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+fn check(script: &str, files: &[&str], kill: impl Fn(u32)) -> TempDir {
+    let (dir, mut worker) = start(script);
     let pids: Vec<u32> = files.iter().map(|file| pid_in(&dir.path().join(file))).collect();
     assert!(pids.iter().all(|pid| is_alive(*pid)));
     let guardian = guardian_of(worker.id());
@@ -60,6 +57,21 @@ fn check(script: &str, files: &[&str], kill: impl Fn(u32)) -> tempfile::TempDir 
     until("the tasks are gone", || pids.iter().all(|pid| !is_alive(*pid)));
     until("the guardian is gone", || !is_alive(guardian));
     dir
+}
+
+fn start(script: &str) -> (TempDir, Child) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("script"), script).unwrap();
+    let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
+    fs::write(dir.path().join("stubborn"), stubborn).unwrap();
+    let worker = Command::new(env::current_exe().unwrap())
+        .env(WORKER, dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    (dir, worker)
 }
 
 fn guardian_of(worker: u32) -> u32 {
@@ -81,7 +93,7 @@ fn kill_9(pid: u32) {
 
 fn nothing_survives_the_worker() {
     // A main process, one in its group, and one in another group of its session; none of them heeds signals.
-    let script = "sh stubborn child & set -m; sh stubborn other & set +m; exec sh stubborn main";
+    let script = "sh stubborn child & bash -m -c 'sh stubborn other & wait' & exec sh stubborn main";
     check(script, &["child", "other", "main"], kill_9);
 }
 
@@ -103,4 +115,15 @@ fn the_kernel_helps_where_the_guardian_is_gone() {
         kill_9(guardian_of(pid));
         kill_9(pid);
     });
+}
+
+fn what_an_ended_task_left_behind_is_nobodys() {
+    let (dir, mut worker) = start("sh stubborn left & until test -s left; do sleep 0.01; done # ends");
+    until("the task has ended", || dir.path().join("ended").exists());
+    let (left, guardian) = (pid_in(&dir.path().join("left")), guardian_of(worker.id()));
+    kill_9(worker.id());
+    worker.wait().unwrap();
+    until("the guardian is gone", || !is_alive(guardian));
+    assert!(is_alive(left));
+    kill_9(left);
 }

@@ -277,11 +277,11 @@ fn an_interrupt_reaches_the_group_and_nothing_is_left_of_the_tree() {
     let dir = tempfile::tempdir().unwrap();
     let bench = Bench::programs(dir.path());
     // The shell ends at SIGINT; its child ignores it, its grandchild lives in a process group of its own.
-    let script = "sh -c 'trap \"\" INT TERM; echo $$ > child; while :; do sleep 0.05; done' &
-                  set -m
-                  sh -c 'trap \"\" INT TERM; echo $$ > grandchild; while :; do sleep 0.05; done' &
-                  trap 'echo wound > mark; exit 4' INT
+    let script = "trap 'echo wound > mark; exit 4' INT
+                  sh stubborn child & bash -m -c 'sh stubborn grandchild & wait' &
                   while :; do sleep 0.05; done";
+    let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
+    fs::write(dir.path().join("stubborn"), stubborn).unwrap();
     let run = bench.start(order(&same(shell(script, dir.path())), &Arc::new(lane())));
     let pids = [pid_in(&dir.path().join("child")), pid_in(&dir.path().join("grandchild"))];
     assert!(pids.iter().all(|pid| is_alive(*pid)));

@@ -154,6 +154,12 @@ impl Cluster {
         self.spawn(&mut command, name)
     }
 
+    /// Starts a client command that goes on.
+    pub fn background<S: AsRef<OsStr>>(&mut self, args: &[S]) -> Process {
+        let mut command = self.command(args);
+        self.spawn(&mut command, "client")
+    }
+
     /// Starts a command that goes on; its outputs are in `NAME.log`.
     pub fn spawn(&mut self, command: &mut Command, name: &str) -> Process {
         let count = self.logs.len();

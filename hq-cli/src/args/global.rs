@@ -39,7 +39,7 @@ const GLOBALS: [Global; 4] = [
         value: Some("PATH"),
         env: Some("HQ_SERVER_DIR"),
         default: None,
-        parser: || value_parser!(PathBuf).into(),
+        parser: || value_parser!(PathBuf),
         help: "Directory with access records [env: HQ_SERVER_DIR] [default: $HOME/.hq-server]",
     },
     Global {
@@ -63,7 +63,7 @@ const GLOBALS: [Global; 4] = [
         value: None,
         env: Some("HQ_DEBUG"),
         default: None,
-        parser: || value_parser!(bool).into(),
+        parser: || value_parser!(bool),
         help: "More detailed logs [env: HQ_DEBUG]",
     },
 ];

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use hq_core::{Epoch, Fact, LinkId, Record, Seq, Tick};
 use hq_journal::{Journal, Urgency};
 use hq_node::{ServerInput, ServerNode, ServerOutput};
+use hq_scheduler::Scheduler;
 
 use super::{Signals, clock::Clock};
 
@@ -78,6 +79,16 @@ impl Machine {
     /// When the machine wants to be asked again.
     pub(super) fn timer(&self) -> Option<tokio::time::Instant> {
         self.node.poll_timeout().map(|at| self.clock.instant(at))
+    }
+
+    /// The core, to look at.
+    pub(super) fn scheduler(&self) -> &Scheduler {
+        self.node.scheduler()
+    }
+
+    /// Up to which record everything is safe.
+    pub(super) const fn durable(&self) -> Seq {
+        if self.journal.is_some() { self.durable } else { Seq(u64::MAX) }
     }
 
     /// Number of the next record, which is that of the next event.

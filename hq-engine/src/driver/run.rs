@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{Call, ClientReply, ClientRequest, LinkId, Reply, RequestId};
+use hq_core::{Call, ClientReply, ClientRequest, Fact, LinkId, Reply, RequestId, Seq, Tick};
 use hq_journal::Journal;
 use hq_node::{PeerRole, ServerInput, ServerNode, ServerOutput};
 use hq_transport::{Listener, Role, Versions, memory};
@@ -11,7 +11,10 @@ use tokio::{
 };
 
 use super::{Input, Signals, local::LocalCalls, machine::Machine, peers::Peers, workers::Workers};
-use crate::serve::Serving;
+use crate::{
+    scaling::{self, Carrier},
+    serve::Serving,
+};
 
 /// Inputs that may wait.
 const INPUTS_MAX: usize = 1024;
@@ -26,6 +29,8 @@ pub(crate) struct Start {
     pub(crate) journal: Option<Box<dyn Journal>>,
     pub(crate) signals: Arc<Signals>,
     pub(crate) versions: Versions,
+    /// What asks for machines, and the facts to begin with.
+    pub(crate) scaling: Option<(Carrier, Vec<Fact>)>,
 }
 
 /// Carries the server machine from the boot to its stop.
@@ -40,15 +45,21 @@ pub(crate) struct Driver {
     listeners: JoinSet<()>,
     serving: Option<Serving>,
     versions: Versions,
+    scaling: Option<Carrier>,
     has_stopped: bool,
 }
 
 impl Driver {
     /// A driver, and the queue into it.
-    pub(crate) fn new(Start { node, journal, signals, versions }: Start) -> (Self, mpsc::Sender<Input>) {
+    pub(crate) fn new(Start { node, journal, signals, versions, scaling }: Start) -> (Self, mpsc::Sender<Input>) {
         let (sender, inputs) = mpsc::channel(INPUTS_MAX);
+        let mut machine = Machine::new(node, journal, Arc::clone(&signals));
+        let scaling = scaling.map(|(carrier, facts)| {
+            machine.tell(machine.now(), ServerInput::Allocations(facts));
+            carrier
+        });
         let driver = Self {
-            machine: Machine::new(node, journal, Arc::clone(&signals)),
+            machine,
             inputs,
             sender: sender.downgrade(),
             signals,
@@ -58,6 +69,7 @@ impl Driver {
             listeners: JoinSet::new(),
             serving: None,
             versions,
+            scaling,
             has_stopped: false,
         };
         (driver, sender)
@@ -74,7 +86,11 @@ impl Driver {
             if self.has_stopped {
                 return self.end().await;
             }
+            if let Some(scaling) = &mut self.scaling {
+                scaling.submit_safe(Seq(self.machine.next_seq().0.saturating_sub(1)), self.machine.durable());
+            }
             let timer = self.machine.timer();
+            let mut answer = None;
             tokio::select! {
                 count = self.inputs.recv_many(&mut batch, BATCH_MAX), if !self.inputs.is_closed() => {
                     // All handles are gone: nobody could ask for anything any more.
@@ -85,6 +101,7 @@ impl Driver {
                 }
                 () = self.signals.heard() => {}
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => {}
+                said = next(self.scaling.as_mut()) => answer = said,
                 () = self.peers.reap() => {}
                 () = self.workers.reap() => {}
                 Some(_) = self.listeners.join_next() => {}
@@ -94,11 +111,24 @@ impl Driver {
             for input in batch.drain(..) {
                 self.take(now, input);
             }
+            self.scale(now, answer);
             self.machine.pass_time(now);
         }
     }
 
-    fn take(&mut self, now: hq_core::Tick, input: Input) {
+    fn scale(&mut self, now: Tick, answer: Option<scaling::Answer>) {
+        let Some(scaling) = &mut self.scaling else { return };
+        if let Some(answer) = answer {
+            scaling.hear(now, answer);
+        }
+        scaling.look(now, self.machine.scheduler());
+        let facts = scaling.take_facts();
+        if !facts.is_empty() {
+            self.machine.tell(now, ServerInput::Allocations(facts));
+        }
+    }
+
+    fn take(&mut self, now: Tick, input: Input) {
         match input {
             Input::FromWorker { link, messages } => self.machine.tell(now, ServerInput::FromWorker { link, messages }),
             Input::FromClient { link, calls } => self.machine.tell(now, ServerInput::FromClient { link, calls }),
@@ -129,7 +159,7 @@ impl Driver {
         }
     }
 
-    fn ask(&mut self, now: hq_core::Tick, id: RequestId, request: ClientRequest) {
+    fn ask(&mut self, now: Tick, id: RequestId, request: ClientRequest) {
         self.machine.tell(now, ServerInput::FromClient { link: LOCAL, calls: vec![Call { id, request }] });
     }
 
@@ -190,13 +220,25 @@ impl Driver {
         while self.inputs.recv().await.is_some() {}
         drop(self.local);
         self.listeners.shutdown().await;
-        // Before the links: what the server said last has to reach its workers.
-        tokio::join!(self.peers.end(), self.workers.end());
+        let scaling = async {
+            if let Some(scaling) = self.scaling {
+                scaling.end().await;
+            }
+        };
+        tokio::join!(self.peers.end(), self.workers.end(), scaling);
         let closed = self.machine.close().await;
         if let Some(serving) = self.serving {
             serving.end();
         }
         closed
+    }
+}
+
+/// The next answer of the allocator, or `None` when it is time to look; for ever without one.
+async fn next(scaling: Option<&mut Carrier>) -> Option<scaling::Answer> {
+    match scaling {
+        Some(scaling) => scaling.next().await,
+        None => std::future::pending().await,
     }
 }
 

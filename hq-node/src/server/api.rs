@@ -1,4 +1,4 @@
-use hq_core::{Call, FromWorker, LinkId, Record, Reply, Seq, ServerInfo, Span, ToWorker};
+use hq_core::{Call, Fact, FromWorker, LinkId, Record, Reply, Seq, ServerInfo, Span, ToWorker};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]

@@ -41,7 +41,7 @@ impl ServerNode {
     }
 
     /// A fact: told to the books, the feed, those who wait for it, and the journal.
-    fn note(&mut self, fact: Fact) {
+    pub(super) fn note(&mut self, fact: Fact) {
         let seq = self.ledger.next();
         let scheduler = &self.scheduler;
         let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();

@@ -20,7 +20,7 @@ pub enum ServerDirError {
     /// A directory, with no access record in it.
     #[error("No running instance of HQ found at {dir:?}")]
     NoInstance {
-        /// The directory that was named.
+        /// The run directory that was looked into.
         dir: PathBuf,
     },
     /// The access record cannot be used.

@@ -52,9 +52,9 @@ impl Refusal {
     /// # Errors
     /// [`Refusal::Protocol`] or [`Refusal::Program`].
     pub(super) fn check(role: Role, server: &Versions, peer: &Versions) -> Result<(), Self> {
-        let same = peer.protocol == server.protocol;
-        let one_behind = peer.protocol.checked_add(1) == Some(server.protocol);
-        if !same && !(role == Role::Worker && one_behind) {
+        let is_one_behind = peer.protocol.checked_add(1) == Some(server.protocol);
+        let may_be_behind = role == Role::Worker && is_one_behind;
+        if peer.protocol != server.protocol && !may_be_behind {
             return Err(Self::Protocol {
                 server: server.protocol,
                 peer: peer.protocol,
