@@ -61,7 +61,11 @@ fn every_command_has_help_with_examples() {
             assert_eq!(output.status.code(), Some(0), "{path:?}");
             assert!(help.contains(&format!("Usage: hq {}", path.join(" "))), "{path:?}: {help}");
             assert!(help.contains("Examples:\n  hq "), "{path:?}: {help}");
-            assert_eq!(help.contains("--colors <POLICY>"), flag == "--help", "{path:?}: global options in {flag}: {help}");
+            assert_eq!(
+                help.contains("--colors <POLICY>"),
+                flag == "--help",
+                "{path:?}: global options in {flag}: {help}"
+            );
             assert!(!help.contains('\x1b') && output.stderr.is_empty(), "{path:?}");
         }
     }

@@ -167,3 +167,15 @@ fn what_is_not_there_is_no_failure() {
         assert_eq!(cluster.log(args), log, "{args:?}");
     }
 }
+
+#[test]
+fn a_reader_that_goes_away_ends_the_program_quietly() {
+    let cluster = Cluster::start();
+    cluster.ok(&["submit", "true"]);
+    for args in [&["job", "list"][..], &["--output-mode=json", "job", "list"], &["job", "info", "1"]] {
+        let mut child = cluster.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("ends");
+        assert_eq!((output.status.code(), output.stderr), (Some(141), vec![]), "{args:?}");
+    }
+}

@@ -122,7 +122,9 @@ impl Scheduler {
 
     /// Books the answer to a recall; says whether one was awaited.
     fn recalled(&mut self, now: Tick, grant: GrantId, n: u32, tasks: &[OrdinalRange], fx: &mut Effects) -> bool {
-        let Some(asked) = self.mind.lanes.get_mut(&grant).and_then(|lane| lane.recalls.remove(&n)) else { return false };
+        let Some(asked) = self.mind.lanes.get_mut(&grant).and_then(|lane| lane.recalls.remove(&n)) else {
+            return false;
+        };
         let Some(lane) = self.state.grants.get(&grant) else { return false };
         // What was not asked for, is not there any more, or is known to run cannot come back.
         let mut returned = Vec::new();

@@ -5,8 +5,8 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use hq_core::{
-    JobSpec, JobTarget, LaneReport, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Span, Submit, TaskIds, Tick,
-    ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Fact, JobSpec, JobTarget, LaneReport, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Span, Submit, TaskIds,
+    Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -58,7 +58,8 @@ fn run(workers: &str, tasks: &str) -> String {
     for worker in workers.split_whitespace() {
         let (resources, running) = worker.split_once('*').unwrap_or((worker, ""));
         let kind = format!("load of {}", names.len());
-        let config = WorkerConfig { kinds: vec![kind.clone()], ..WorkerConfig::new("w", resources_of(resources)) };
+        let mut config = worker_of(resources);
+        config.kinds = vec![kind.clone()];
         let id = core.join(now, config).unwrap();
         for cpus in running.split('+').filter(|cpus| !cpus.is_empty()) {
             submit(&mut core, now, &kind, 100, cpus);
@@ -102,14 +103,31 @@ fn occupy(core: &mut Scheduler, now: Tick, worker: WorkerId) {
 }
 
 fn submit(core: &mut Scheduler, now: Tick, kind: &str, priority: i32, request: &str) -> hq_core::JobId {
-    let mut entries = vec![];
-    for (i, part) in request.split(',').enumerate() {
-        let text = if i == 0 { format!("cpus={part}") } else { part.to_owned() };
-        entries.push(ResourceEntry::parse(&text).unwrap());
-    }
-    let profile = Profile { priority, ..Profile::new(Request::new(entries).unwrap()) };
+    let (request, seconds) = request.split_once('~').unwrap_or((request, "0"));
+    let request = match request.strip_prefix('n') {
+        Some(nodes) => Request::gang(nodes.parse().unwrap()),
+        None => Request::new(entries_of(request)).unwrap(),
+    };
+    let request = request.with_min_time(Span::secs(seconds.parse().unwrap()));
+    let profile = Profile { priority, ..Profile::new(request) };
     let target = JobTarget::New(JobSpec::default());
     core.submit(now, Submit::array(target, TaskIds::Next(1), kind, vec![].into(), profile)).unwrap()
+}
+
+fn entries_of(request: &str) -> Vec<ResourceEntry> {
+    let parts = request.split(',').enumerate();
+    let text = |(i, part): (usize, &str)| if i == 0 { format!("cpus={part}") } else { part.to_owned() };
+    parts.map(|part| ResourceEntry::parse(&text(part)).unwrap()).collect()
+}
+
+fn worker_of(text: &str) -> WorkerConfig {
+    let (text, group) = text.split_once('@').unwrap_or((text, "default"));
+    let (text, seconds) = text.split_once('~').map_or((text, None), |(text, seconds)| (text, Some(seconds)));
+    WorkerConfig {
+        group: group.to_owned(),
+        time_limit: seconds.map(|seconds| Span::secs(seconds.parse().unwrap())),
+        ..WorkerConfig::new("w", resources_of(text))
+    }
 }
 
 fn resources_of(text: &str) -> WorkerResources {
@@ -125,13 +143,13 @@ fn resources_of(text: &str) -> WorkerResources {
     WorkerResources::new(defs, vec![]).unwrap()
 }
 
-/// Tasks granted, in order of sending.
+/// Tasks granted, in order; a gang's task on each of its workers.
 fn drain(core: &mut Scheduler, now: Tick) -> Vec<(WorkerId, Ordinal)> {
     let mut granted = vec![];
     while let Some(action) = core.poll_action(now) {
-        if let Action::Send { worker, message: ToWorker::Open(open) } = action {
-            for run in open.work.iter().flat_map(|work| &work.runs) {
-                granted.push((worker, run.first));
+        if let Action::Record(Fact::GrantOpened { workers, tasks, .. }) = action {
+            for task in tasks.iter().flat_map(|range| range.iter()) {
+                granted.extend(workers.iter().map(|worker| (*worker, task)));
             }
         }
     }

@@ -151,7 +151,11 @@ impl Autoscaler {
 
     /// It has begun.
     pub fn started(&mut self, now: Tick, key: &str) {
-        if self.allocations.get(key).is_some_and(|allocation| matches!(allocation.state, AllocationState::Queued { .. })) {
+        if self
+            .allocations
+            .get(key)
+            .is_some_and(|allocation| matches!(allocation.state, AllocationState::Queued { .. }))
+        {
             self.begin(now, key);
             self.record(Fact::AllocationStarted { queue: self.queue, key: key.to_owned() });
             self.decide(now);
@@ -414,7 +418,10 @@ mod tests {
         assert_eq!(scaler.poll_action(), None);
         scaler.queued(Tick(0), "uid-1-2", "b".to_owned());
         scaler.stop();
-        assert_eq!(std::iter::from_fn(|| scaler.poll_action()).last(), Some(ScaleAction::Cancel { id: "b".to_owned() }));
+        assert_eq!(
+            std::iter::from_fn(|| scaler.poll_action()).last(),
+            Some(ScaleAction::Cancel { id: "b".to_owned() })
+        );
         demand(&mut scaler, 1, 9);
         assert_eq!(submits(&mut scaler), []);
     }

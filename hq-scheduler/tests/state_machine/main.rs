@@ -7,8 +7,9 @@ mod reference;
 use std::collections::{BTreeMap, VecDeque};
 
 use hq_core::{
-    CrashLimit, DepKind, Deps, Epoch, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome,
-    Profile, Record, Request, RunEnd, Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    CrashLimit, DepKind, Deps, Epoch, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal,
+    OrdinalRange, Outcome, Profile, Record, Request, RunEnd, Span, Submit, TaskIds, TaskNumber, Tick, ToWorker,
+    WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, CancelToken, Canceling, News, Scheduler};
 use proptest::prelude::*;
@@ -17,18 +18,41 @@ use reference::{Hand, Reference};
 /// One thing that happens. Numbers choose among what is there, so that each value means something.
 #[derive(Clone, Debug)]
 enum Op {
-    Submit { tasks: u32, cpus: u32, priority: i32, crash: u8, max_fails: Option<u32>, deps: Vec<(u8, u8, u8)>, attach: bool },
-    Gang { nodes: u32 },
+    Submit {
+        tasks: u32,
+        cpus: u32,
+        priority: i32,
+        crash: u8,
+        max_fails: Option<u32>,
+        deps: Vec<(u8, u8, u8)>,
+        attach: bool,
+    },
+    Gang {
+        nodes: u32,
+    },
     Open,
     Close(u8),
     Cancel(u8),
     Forget(u8),
-    Join { cpus: u32 },
-    Lose { which: u8, reason: u8 },
+    Join {
+        cpus: u32,
+    },
+    Lose {
+        which: u8,
+        reason: u8,
+    },
     /// A lane works: ends what runs, and starts the next if `go` says so; that many times, in one report.
-    Work { which: u8, ends: u8, outcome: u8, go: bool },
+    Work {
+        which: u8,
+        ends: u8,
+        outcome: u8,
+        go: bool,
+    },
     Answer(u8),
-    Stale { which: u8, kind: u8 },
+    Stale {
+        which: u8,
+        kind: u8,
+    },
     Wait(u32),
 }
 
@@ -196,7 +220,8 @@ impl Rig {
     fn lose(&mut self, which: u8, reason: u8) {
         let workers: Vec<WorkerId> = self.reference.workers.iter().copied().collect();
         let Some(worker) = pick(&workers, which) else { return };
-        let reason = [LossReason::ConnectionLost, LossReason::Stopped, LossReason::HeartbeatLost][usize::from(reason) % 3];
+        let reason =
+            [LossReason::ConnectionLost, LossReason::Stopped, LossReason::HeartbeatLost][usize::from(reason) % 3];
         self.core.handle_event(self.now, News::WorkerLost { worker, reason });
         self.reference.lose(self.now, worker, reason.is_crash());
         self.recalls.retain(|(of, ..)| *of != worker);
@@ -223,7 +248,9 @@ impl Rig {
                 report.started.take_if(|(started, _)| *started == task);
                 report.ended.push(RunEnd { task, age: Span(1), took: Span(50), outcome });
             }
-            if hand.running.is_none() && !hand.holds && (go || n < ends)
+            if hand.running.is_none()
+                && !hand.holds
+                && (go || n < ends)
                 && let Some(task) = hand.waiting.pop_front()
             {
                 hand.running = Some(task);
@@ -240,10 +267,14 @@ impl Rig {
 
     fn answer(&mut self, which: u8) {
         // Those of one lane are answered in order.
-        let Some((worker, grant, ..)) = self.recalls.get(usize::from(which) % self.recalls.len().max(1)).cloned() else { return };
+        let Some((worker, grant, ..)) = self.recalls.get(usize::from(which) % self.recalls.len().max(1)).cloned()
+        else {
+            return;
+        };
         let at = self.recalls.iter().position(|(_, of, ..)| *of == grant).unwrap();
         let (_, _, n, asked) = self.recalls.remove(at).unwrap();
-        let back: Vec<Ordinal> = self.reference.hands.get_mut(&grant).map(|hand| hand.give_back(&asked)).unwrap_or_default();
+        let back: Vec<Ordinal> =
+            self.reference.hands.get_mut(&grant).map(|hand| hand.give_back(&asked)).unwrap_or_default();
         let tasks: Vec<OrdinalRange> = back.iter().copied().map(OrdinalRange::one).collect();
         self.core.handle_event(self.now, News::Recalled { worker, grant, n, tasks });
         self.reference.recalled(self.now, grant, n, &back);
@@ -251,7 +282,8 @@ impl Rig {
 
     /// News that say nothing new: no record may follow, and no task may change.
     fn stale(&mut self, which: u8, kind: u8) {
-        let lanes: Vec<(GrantId, WorkerId)> = self.reference.hands.iter().map(|(grant, hand)| (*grant, hand.worker)).collect();
+        let lanes: Vec<(GrantId, WorkerId)> =
+            self.reference.hands.iter().map(|(grant, hand)| (*grant, hand.worker)).collect();
         let Some((grant, worker)) = pick(&lanes, which) else { return };
         let nowhere = GrantId { epoch: Epoch(0), n: grant.n };
         let lane = |grant, task| LaneReport {

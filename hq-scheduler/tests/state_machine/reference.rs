@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hq_core::{
-    CrashLimit, DepKind, GrantId, JobId, LaneReport, Ordinal, OrdinalRange, Outcome, Span, TaskCounts, TaskNumber, TaskState, Tick,
-    Work, WorkerId,
+    CrashLimit, DepKind, GrantId, JobId, LaneReport, Ordinal, OrdinalRange, Outcome, Span, TaskCounts, TaskNumber,
+    TaskState, Tick, Work, WorkerId,
 };
 
 /// Every task by itself.
@@ -84,7 +84,8 @@ impl Hand {
     }
 
     pub(crate) fn give_back(&mut self, asked: &[OrdinalRange]) -> Vec<Ordinal> {
-        let (back, kept): (VecDeque<Ordinal>, VecDeque<Ordinal>) = self.waiting.iter().partition(|task| asked.iter().any(|range| range.contains(**task)));
+        let (back, kept): (VecDeque<Ordinal>, VecDeque<Ordinal>) =
+            self.waiting.iter().partition(|task| asked.iter().any(|range| range.contains(**task)));
         self.waiting = kept;
         back.into()
     }
@@ -196,7 +197,8 @@ impl Reference {
 
     pub(crate) fn lose(&mut self, now: Tick, worker: WorkerId, crash: bool) {
         self.workers.remove(&worker);
-        let lost: Vec<GrantId> = self.hands.iter().filter(|(_, hand)| hand.worker == worker).map(|(grant, _)| *grant).collect();
+        let lost: Vec<GrantId> =
+            self.hands.iter().filter(|(_, hand)| hand.worker == worker).map(|(grant, _)| *grant).collect();
         for grant in lost {
             let hand = self.hands.remove(&grant).unwrap();
             for id in &hand.booked {

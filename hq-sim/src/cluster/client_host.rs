@@ -96,7 +96,6 @@ impl World {
         let Some(link) = host.link else {
             return self.plan(self.now.after(Span::millis(100)), Event::Act(client, Box::new(act)));
         };
-        self.acts_left -= 1;
         let request = match act {
             Act::Ask(request) => request,
             Act::Attach(mut submit) => {
@@ -114,8 +113,9 @@ impl World {
         host.calls += 1;
         let call = Call { id: RequestId(host.calls), request };
         self.watch.trace.push(format_args!("{} client {client} asks {call:?}", self.now.0));
-        if let Some(at) = self.net.up(self.now, link) {
-            self.plan(at, Event::ToServer(link, Up::Client(vec![call])));
+        match self.net.up(self.now, link) {
+            Some(at) => self.plan(at, Event::ToServer(link, Up::Client(vec![call]))),
+            None => self.acts_left -= 1,
         }
     }
 

@@ -89,6 +89,7 @@ pub(super) struct World {
     pub(super) clients: Vec<ClientHost>,
     pub(super) watch: Watch,
     pub(super) is_healed: bool,
+    /// Acts to come, and requests on their way.
     pub(super) acts_left: u64,
     events: u64,
     instant: u64,
@@ -227,7 +228,10 @@ impl World {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::ToServer(link, up) => self.server_hears(link, up),
+            Event::ToServer(link, up) => {
+                self.acts_left -= u64::from(matches!(up, Up::Client(_)));
+                self.server_hears(link, up);
+            }
             Event::ToWorker(link, down) => self.worker_hears(link, down),
             Event::ToClient(link, down) => self.client_hears(link, down),
             Event::Durable { life, seq } => self.durable(life, seq),

@@ -1,0 +1,59 @@
+//! Whole clusters in which everything goes wrong that can, from seeds.
+//!
+//! `HQ_SIM_SEEDS=n` runs that many seeds; `HQ_SIM_SEED=n` reruns one and shows the end of its trace.
+
+use hq_sim::{chaos, invariants::same_traces};
+
+/// As many as a debug build runs in well under a minute.
+const SEEDS: u64 = 150;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn all_invariants_hold() {
+    if let Some(seed) = number("HQ_SIM_SEED") {
+        let outcome = chaos(seed).keep_trace(400).run();
+        let tail: Vec<&str> = outcome.trace.lines().collect();
+        match outcome.report {
+            Ok(report) => eprintln_all(&[], &format!("seed {seed}: {report:?}")),
+            Err(broken) => {
+                eprintln_all(&tail, "");
+                panic!("{broken}");
+            }
+        }
+        return;
+    }
+    let mut failures = Vec::new();
+    let mut finished = 0;
+    for seed in 0..number("HQ_SIM_SEEDS").unwrap_or(SEEDS) {
+        match std::panic::catch_unwind(|| chaos(seed).run().report) {
+            Ok(Ok(report)) => finished += report.counts.finished,
+            Ok(Err(broken)) => failures.push(broken.to_string()),
+            Err(_) => failures.push(format!("seed {seed}: a panic")),
+        }
+    }
+    assert!(failures.is_empty(), "{} seeds fail; rerun one with HQ_SIM_SEED=n:\n{}", failures.len(), failures.join("\n"));
+    assert!(finished > 0, "the simulation does nothing");
+}
+
+#[expect(clippy::print_stderr, reason = "asked for by a variable")]
+fn eprintln_all(lines: &[&str], last: &str) {
+    for line in lines.iter().chain([&last]) {
+        eprintln!("{line}");
+    }
+}
+
+/// I24.
+#[test]
+fn a_seed_is_a_trace() {
+    for seed in [1, 2, 3, 5, 8, 13] {
+        let (first, second) = (chaos(seed).keep_trace(1 << 20).run(), chaos(seed).keep_trace(1 << 20).run());
+        assert_eq!(first.report, second.report);
+        same_traces(&first.trace, &second.trace).unwrap();
+        assert!(first.trace.len() > 50, "{} lines are not much of a trace", first.trace.len());
+    }
+    let (one, other) = (chaos(1).keep_trace(1 << 20).run(), chaos(2).keep_trace(1 << 20).run());
+    assert!(same_traces(&one.trace, &other.trace).is_err(), "another seed is another trace");
+}
