@@ -34,13 +34,13 @@ fn list_and_info_in_all_modes() {
         Table { header: header.map(str::to_owned).into(), rows: vec![] }
     );
 
-    let first = cluster.worker_with("first", &["--cpus=4x2", "--resource=mem=sum(2147483648)", "--resource=x=[a,b]"]);
+    let first = cluster.worker_with("first", &["--cpus=4x2", "--resource=mem=sum(4000)", "--resource=x=[a,b]"]);
     let _second = cluster.worker_with("second", &["--cpus=1", "--time-limit=1h", "--group=fast", "--heartbeat=2s"]);
     let list = cluster.hq(&["worker", "list"]).table();
     assert_eq!(
         list.rows,
         [
-            ["1", "RUNNING", "first", "cpus 4x2; mem 2.00 GiB; x 2", "None", "N/A"],
+            ["1", "RUNNING", "first", "cpus 4x2; mem 3.91 GiB; x 2", "None", "N/A"],
             ["2", "RUNNING", "second", "cpus 1", "None", "N/A"],
         ]
     );
@@ -62,7 +62,7 @@ fn list_and_info_in_all_modes() {
         ("Heartbeat", "8s"),
         ("Idle timeout", "None"),
         ("Overview interval", "None"),
-        ("Resources", "cpus: 4x2\nmem: 2.00 GiB\nx: 2"),
+        ("Resources", "cpus: 4x2\nmem: 3.91 GiB\nx: 2"),
         ("Time Limit", "None"),
         ("Process pid", &pid),
         ("Group", "default"),
@@ -199,7 +199,7 @@ fn wrong_configurations_are_refused_without_a_server() {
         (&["--cpus=2", "--resource=cpus=3"], 1, "Parameters --cpus and --resource cpus=... cannot be combined"),
         (&["--cpus=sum(5)"], 1, "Resource kind `sum` cannot be used with CPUs"),
         (&["--resource=cpus=sum(5)"], 1, "Resource kind `sum` cannot be used with CPUs"),
-        (&["--cpus=1", "--resource=x=1", "--resource=x=2"], 1, "Resource x defined twice"),
+        (&["--cpus=1", "--resource=x=[1]", "--resource=x=[2]"], 1, "Resource x defined twice"),
         (&["--cpus=1", "--min-utilization=1.5"], 1, "Minimal utilization has to be in the interval [0.0, 1.0]"),
         (&["--cpus=1", "--manager=slurm"], 1, ""),
         (&["--cpus=zz"], 2, ""),
@@ -334,8 +334,9 @@ fn work_dirs_are_made_and_detected_ones_removed() {
 
 /// A running task with a child and a grandchild that ignore signals; its job, and what is in the command lines of all.
 fn family(cluster: &Cluster) -> (u32, String) {
-    let mark = cluster.dir().file_name().unwrap().to_str().unwrap().to_owned();
+    let dir = cluster.dir().file_name().unwrap().to_str().unwrap();
     // `exec -a` names the sleeping ones after the directory, which no other test has.
+    let mark = dir.replace("hq-test", "family");
     let sleep = format!("(exec -a {mark} sleep 86400)");
     let script = format!("trap '' INT TERM HUP; echo $HQ_INSTANCE_ID >> instances; ({sleep} & wait) & {sleep} & wait");
     let job = cluster.submit(&["bash", "-c", &script]);

@@ -87,6 +87,7 @@ impl Scheduler {
         let hosts = members.iter().filter_map(|id| Some(self.state.workers.get(id)?.config.hostname.clone())).collect();
         let Some(main) = members.first().copied() else { return };
         let deadline = members.iter().filter_map(|id| self.state.workers.get(id)?.deadline()).min();
+        self.mind.idle.retain(|worker, _| !members.contains(worker));
         let fact = Fact::GrantOpened {
             grant,
             workers: members,

@@ -140,6 +140,7 @@ impl Scheduler {
         let class = self.state.classes.get(key.class);
         let Some(request) = class.requests.get(usize::from(slot.variant)).cloned() else { return };
         let variants = class.requests.len() as u8;
+        self.mind.idle.remove(&slot.worker);
         let not_after = self.limit_lane(grant, slot.worker, &request);
         let work = self.work_for(slot.worker, tasks);
         let open = Open {

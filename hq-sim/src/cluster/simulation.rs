@@ -18,7 +18,7 @@ use crate::{report::Report, trace::Trace};
 /// let report = outcome.report.unwrap();
 /// assert_eq!(report.counts.finished, 80);
 /// assert!(report.makespan >= Span::secs(100) && report.makespan < Span::secs(101));
-/// assert!(report.utilisation() > 9_900);
+/// assert!(report.utilisation() > 9_800);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Simulation {
