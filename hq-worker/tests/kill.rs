@@ -51,15 +51,31 @@ fn check(script: &str, files: &[&str], kill: impl Fn(u32)) -> TempDir {
     let (dir, mut worker) = start(script);
     let pids: Vec<u32> = files.iter().map(|file| pid_in(&dir.path().join(file))).collect();
     assert!(pids.iter().all(|pid| is_alive(*pid)));
-    let guardian = guardian_of(worker.id());
-    kill(worker.id());
-    worker.wait().unwrap();
+    let guardian = guardian_of(worker.0.id());
+    kill(worker.0.id());
+    worker.wait();
     until("the tasks are gone", || pids.iter().all(|pid| !is_alive(*pid)));
     until("the guardian is gone", || !is_alive(guardian));
     dir
 }
 
-fn start(script: &str) -> (TempDir, Child) {
+/// A worker that a failing check does not leave behind.
+struct Worker(Child);
+
+impl Worker {
+    fn wait(&mut self) {
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(script: &str) -> (TempDir, Worker) {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("script"), script).unwrap();
     let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
@@ -68,10 +84,11 @@ fn start(script: &str) -> (TempDir, Child) {
         .env(WORKER, dir.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .process_group(0)
         .spawn()
         .unwrap();
-    (dir, worker)
+    (dir, Worker(worker))
 }
 
 fn guardian_of(worker: u32) -> u32 {
@@ -120,9 +137,9 @@ fn the_kernel_helps_where_the_guardian_is_gone() {
 fn what_an_ended_task_left_behind_is_nobodys() {
     let (dir, mut worker) = start("sh stubborn left & until test -s left; do sleep 0.01; done # ends");
     until("the task has ended", || dir.path().join("ended").exists());
-    let (left, guardian) = (pid_in(&dir.path().join("left")), guardian_of(worker.id()));
-    kill_9(worker.id());
-    worker.wait().unwrap();
+    let (left, guardian) = (pid_in(&dir.path().join("left")), guardian_of(worker.0.id()));
+    kill_9(worker.0.id());
+    worker.wait();
     until("the guardian is gone", || !is_alive(guardian));
     assert!(is_alive(left));
     kill_9(left);

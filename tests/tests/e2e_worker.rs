@@ -200,7 +200,7 @@ fn wrong_configurations_are_refused_without_a_server() {
         (&["--cpus=sum(5)"], 1, "Resource kind `sum` cannot be used with CPUs"),
         (&["--resource=cpus=sum(5)"], 1, "Resource kind `sum` cannot be used with CPUs"),
         (&["--cpus=1", "--resource=x=[1]", "--resource=x=[2]"], 1, "Resource x defined twice"),
-        (&["--cpus=1", "--min-utilization=1.5"], 1, "Minimal utilization has to be in the interval [0.0, 1.0]"),
+        (&["--cpus=1", "--min-utilization=1.5"], 2, "Minimal utilization has to be in the interval [0.0, 1.0]"),
         (&["--cpus=1", "--manager=slurm"], 1, ""),
         (&["--cpus=zz"], 2, ""),
         (&["--cpus=1", "--resource=x"], 2, ""),
@@ -267,8 +267,6 @@ fn nothing_survives_a_killed_worker_and_its_task_runs_again() {
     let _second = cluster.worker("second", "1");
     cluster.until(job, "running", 1);
     eventually("second instance", || cluster.read("instances"), |text| text == "0\n1\n");
-    let info = cluster.hq(&["job", "info", "last"]).table();
-    assert_eq!(info.get("Workers"), "first,second");
     cluster.hq(&["job", "cancel", "last"]).ok();
     eventually_within(ANSWER, "all processes of the task die", || processes_with(&sleep), Vec::is_empty);
 }
@@ -281,10 +279,10 @@ fn a_task_that_loses_its_workers_fails_in_the_end() {
     for n in 1..=3 {
         cluster.spawn_worker(&format!("w{n}"), &["--cpus=1"]).wait();
     }
-    for (job, losses) in [(job, 2), (never, 1)] {
+    for (job, text) in [(job, "lost worker 2 times"), (never, "never-restart")] {
         let info = cluster.finished(job);
         let error = info["tasks"][0]["error"].as_str().unwrap_or_else(|| panic!("{info}"));
-        assert!(error.contains("lost") && error.contains(&losses.to_string()), "{error}");
+        assert!(error.contains(text), "{error}");
     }
 }
 
