@@ -164,7 +164,7 @@ impl EngineBuilder {
         let signals = Arc::new(Signals::default());
         let past = Past { config, file: self.journal, orders: self.orders, placements: self.placements };
         let Restored { node, journal, allocations } = past.restore(signals.on_durable()).await?;
-        let scaling = self.allocations.map(|queue| scaling(queue, &allocations, &node)).transpose()?;
+        let scaling = self.allocations.map(|queue| scaling(queue, &place, &allocations, &node)).transpose()?;
         let start = Start { node, journal, signals: Arc::clone(&signals), versions, scaling };
         let (driver, inputs) = Driver::new(start);
         let engine = Engine::new(EngineHandle::new(inputs, signals, place), tokio::spawn(driver.run()));
@@ -183,10 +183,11 @@ impl EngineBuilder {
 
 fn scaling(
     queue: AllocationQueue,
+    place: &Place,
     history: &[Fact],
     node: &ServerNode,
 ) -> Result<(Carrier, Vec<Fact>), StartError> {
-    let spec = queue.spec()?;
+    let spec = queue.spec(place.kinds())?;
     let AllocationQueue { backend, command, .. } = queue;
     Ok(Carrier::restore(backend, command, spec, history, node.server_uid(), node.boot_tick()))
 }

@@ -136,6 +136,11 @@ impl Place {
         Self { closures, registered, runtime, threads: ClosureThreads::new(THREADS_MAX), last: AtomicU64::new(0) }
     }
 
+    /// What a worker of this process runs, besides programs.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.registered.keys().cloned().chain([CLOSURE_KIND.to_owned()]).collect()
+    }
+
     /// What a new worker can run.
     fn runners(&self, resources: Arc<WorkerResources>) -> Runners {
         let site = Site {

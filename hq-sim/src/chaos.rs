@@ -1,6 +1,7 @@
 use hq_core::{
     ClientRequest, CrashLimit, DepKind, Deps, IdList, JobId, JobSpec, JobState, JobTarget, Parts, Profile, Request,
-    ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants, WorkerConfig, WorkerResources,
+    ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants, WorkerConfig,
+    WorkerResources,
 };
 
 use crate::{
@@ -17,8 +18,11 @@ pub fn chaos(seed: u64) -> Simulation {
     let haste = *rng.pick(&[1, 1, 4, 20]);
     let safety = Span(rng.range(30_000_000, 120_000_000) / haste);
     let healers = (0..4).map(|_| healer()).collect();
-    let mut simulation =
-        Simulation::new(seed).faults(faults(&mut rng, haste)).clients(3).heal_after(safety, healers).limit(Span::secs(3_000));
+    let mut simulation = Simulation::new(seed)
+        .faults(faults(&mut rng, haste))
+        .clients(3)
+        .heal_after(safety, healers)
+        .limit(Span::secs(3_000));
     simulation = simulation.journal(rng.chance(70));
     for i in 0..rng.range(1, 7) {
         let at = if i == 0 { Span::ZERO } else { Span(rng.below(safety.0)) };
@@ -202,8 +206,13 @@ fn act(rng: &mut Rng) -> Act {
     match rng.below(40) {
         0..=16 => Act::Ask(ClientRequest::Submit(Box::new(tasks(rng)))),
         17..=20 => Act::Attach(tasks(rng)),
-        21 | 22 => Act::Ask(ClientRequest::OpenJob(JobSpec { name: "open".to_owned(), max_fails: rng.chance(30).then_some(1) })),
-        23..=27 => Act::AboutJob(|job| ClientRequest::CancelJobs { jobs: about(job), reason: Some("chaos".to_owned()) }),
+        21 | 22 => Act::Ask(ClientRequest::OpenJob(JobSpec {
+            name: "open".to_owned(),
+            max_fails: rng.chance(30).then_some(1),
+        })),
+        23..=27 => {
+            Act::AboutJob(|job| ClientRequest::CancelJobs { jobs: about(job), reason: Some("chaos".to_owned()) })
+        }
         28 => Act::Ask(ClientRequest::CancelJobs { jobs: Selector::All, reason: None }),
         29 | 30 => Act::AboutJob(|job| ClientRequest::CloseJobs(about(job))),
         31 => Act::Ask(ClientRequest::ForgetJobs { jobs: Selector::All, states: all_states() }),

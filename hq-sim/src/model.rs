@@ -1,8 +1,11 @@
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use hq_core::{
-    Allocation, DepKind, Epoch, Fact, GrantId, Instance, JobId, LossReason, Ordinal, OrdinalRange, Profile, Record, Request, Submit,
-    TaskCounts, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
+    Allocation, DepKind, Epoch, Fact, GrantId, Instance, JobId, LossReason, Ordinal, OrdinalRange, Profile, Record,
+    Request, Submit, TaskCounts, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 /// The books as the facts tell of them, task by task: a second, naive implementation to hold the core's against.
@@ -79,12 +82,16 @@ impl ModelTask {
 
     /// Whether one of the tasks it waits for has ended in a way that keeps it from ever running.
     pub fn is_doomed(&self, model: &Model) -> bool {
-        self.waits_for.iter().any(|(on, kind)| model.tasks.get(on).is_some_and(|on| on.state.is_end() && !is_met(*kind, on.state)))
+        self.waits_for
+            .iter()
+            .any(|(on, kind)| model.tasks.get(on).is_some_and(|on| on.state.is_end() && !is_met(*kind, on.state)))
     }
 
     /// Whether all it waits for has ended as wanted.
     pub fn is_ready(&self, model: &Model) -> bool {
-        self.waits_for.iter().all(|(on, kind)| model.tasks.get(on).is_some_and(|on| on.state.is_end() && is_met(*kind, on.state)))
+        self.waits_for
+            .iter()
+            .all(|(on, kind)| model.tasks.get(on).is_some_and(|on| on.state.is_end() && is_met(*kind, on.state)))
     }
 }
 
@@ -179,8 +186,14 @@ impl Model {
                 let first = each(tasks).next().and_then(|task| self.tasks.get(&task));
                 let is_gang = first.is_some_and(|task| task.profile().variants.is_gang());
                 let (workers, allocation) = (workers.clone(), allocation.clone());
-                let opened =
-                    ModelGrant { workers, variant: *variant, allocation, tasks: BTreeSet::new(), running: None, is_gang };
+                let opened = ModelGrant {
+                    workers,
+                    variant: *variant,
+                    allocation,
+                    tasks: BTreeSet::new(),
+                    running: None,
+                    is_gang,
+                };
                 self.grants.insert(*grant, opened);
                 self.give(*grant, tasks);
             }

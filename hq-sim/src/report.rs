@@ -2,7 +2,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Amount, Fact, Ordinal, Span, TaskCounts, Tick, WorkerId};
 
-use crate::{invariants::{Step, What}, model::{Model, each}};
+use crate::{
+    invariants::{Step, What},
+    model::{Model, each},
+};
 
 /// What came of a simulation. All figures are exact, in virtual time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +80,13 @@ impl Meter {
             Fact::TasksFinished { grant, ends } => {
                 let granted = step.model.grants.get(grant);
                 let cpus = granted.map_or(0, |grant| {
-                    grant.allocation.0.iter().filter(|granted| granted.resource.as_str() == "cpus").map(|g| g.amount.parts()).sum()
+                    grant
+                        .allocation
+                        .0
+                        .iter()
+                        .filter(|granted| granted.resource.as_str() == "cpus")
+                        .map(|g| g.amount.parts())
+                        .sum()
                 });
                 for end in ends.iter() {
                     self.begin(step.model, end.task, end.start);

@@ -11,8 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::Span;
+use hq_core::{Blob, DepKind, Deps, IdList, JobTarget, Parts, Profile, Request, Span, Submit, TaskIds, TaskNumber};
 use serde::Deserialize;
+
+use crate::{RunSpec, SIM_KIND};
 
 /// A recorded workflow: tasks in an order in which each comes after those it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +47,9 @@ pub enum WorkflowError {
     #[error("this is not a workflow in WfCommons JSON: {0}")]
     Form(#[from] serde_json::Error),
     /// Neither of the places where tasks are recorded is there.
-    #[error("the workflow has no tasks: `workflow.specification.tasks` (or `workflow.tasks` before schema 1.5) is missing")]
+    #[error(
+        "the workflow has no tasks: `workflow.specification.tasks` (or `workflow.tasks` before schema 1.5) is missing"
+    )]
     NoTasks,
     /// Two tasks with one id.
     #[error("two tasks have the id `{0}`")]
@@ -247,6 +251,25 @@ impl Workflow {
         Span(ends.into_iter().max().unwrap_or(0))
     }
 
+    /// The workflow as one submit of [`SIM_KIND`]: task numbers are indices, each task asks for its cores and takes its run
+    /// time. None for what cannot be one submit (past 2^32 edges, 65,536 numbers of cores, or without tasks).
+    pub fn submit(&self, job: JobTarget) -> Option<Submit> {
+        let cores: BTreeSet<u32> = self.tasks.iter().map(|task| task.cores).collect();
+        let cores: Vec<u32> = cores.into_iter().collect();
+        let profiles: Vec<Profile> =
+            cores.iter().map(|cores| Request::cpus(*cores).ok().map(Profile::new)).collect::<Option<_>>()?;
+        let profile_of = |task: &WorkflowTask| u16::try_from(cores.binary_search(&task.cores).ok()?).ok();
+        let ids = IdList::range(0, u32::try_from(self.tasks.len()).ok()?);
+        let first = profiles.first()?.clone();
+        let mut submit = Submit::array(job, TaskIds::Given(ids), SIM_KIND, Blob::default(), first);
+        submit.profile_of = self.tasks.iter().map(profile_of).collect::<Option<_>>()?;
+        submit.profiles = profiles;
+        submit.parts = Parts::new(self.tasks.iter().map(|task| RunSpec::takes(task.run).bytes()))?;
+        let edge = |parent: &usize| (TaskNumber(*parent as u32), DepKind::Success);
+        submit.deps = Deps::new(self.tasks.iter().map(|task| task.parents.iter().map(edge)))?;
+        Some(submit)
+    }
+
     /// Core time of all tasks together.
     pub fn total_work(&self) -> Span {
         Span(self.tasks.iter().fold(0, |sum, task| sum.saturating_add(task.run.times(u64::from(task.cores)).0)))
@@ -270,13 +293,30 @@ mod tests {
             r#"{"id":"a","runtimeInSeconds":1.0,"coreCount":2},{"id":"b","runtimeInSeconds":0.25},{"id":"c","runtimeInSeconds":3}"#,
         );
         let workflow = read(&text).unwrap();
-        let shown: Vec<_> = workflow.tasks.iter().map(|t| (t.id.as_str(), t.run.0, t.cores, t.parents.clone())).collect();
-        assert_eq!(
-            shown,
-            [("a", 1_000_000, 2, vec![]), ("b", 250_000, 1, vec![0]), ("c", 3_000_000, 1, vec![0, 1])]
-        );
+        let shown: Vec<_> =
+            workflow.tasks.iter().map(|t| (t.id.as_str(), t.run.0, t.cores, t.parents.clone())).collect();
+        assert_eq!(shown, [("a", 1_000_000, 2, vec![]), ("b", 250_000, 1, vec![0]), ("c", 3_000_000, 1, vec![0, 1])]);
         assert_eq!(workflow.critical_path(), Span(4_250_000));
         assert_eq!(workflow.total_work(), Span(5_250_000));
+    }
+
+    /// A fork of eight between a first and a last task, on four cores: two rounds of the fork.
+    #[test]
+    fn a_workflow_runs_as_its_bounds_allow() {
+        let middle: Vec<String> = (0..8).map(|i| format!(r#"{{"id":"m{i}","parents":["a"]}}"#)).collect();
+        let parents: Vec<String> = (0..8).map(|i| format!(r#""m{i}""#)).collect();
+        let last = format!(r#"{{"id":"z","parents":[{}]}}"#, parents.join(","));
+        let specified = format!(r#"{{"id":"a"}},{},{last}"#, middle.join(","));
+        let runs: Vec<String> = (0..8).map(|i| format!(r#"{{"id":"m{i}","runtimeInSeconds":10}}"#)).collect();
+        let measured =
+            format!(r#"{{"id":"a","runtimeInSeconds":1}},{},{{"id":"z","runtimeInSeconds":1}}"#, runs.join(","));
+        let workflow = read(&file(&specified, &measured)).unwrap();
+        let submit = workflow.submit(JobTarget::New(hq_core::JobSpec::default())).unwrap();
+        let worker = hq_core::WorkerConfig::new("node", hq_core::WorkerResources::cpus(4).unwrap());
+        let report = crate::Simulation::new(7).workers(1, &worker).submit_at(Span::ZERO, submit).run().report.unwrap();
+        assert_eq!(report.counts.finished, 10);
+        assert_eq!(report.busy, workflow.total_work());
+        assert!(report.makespan >= Span::secs(22) && report.makespan < Span::millis(22_100), "{}", report.makespan);
     }
 
     #[test]

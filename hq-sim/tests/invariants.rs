@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, Amount, ClassId, DepKind, Deps, End, Ends, Epoch, Fact, FromWorker, GrantId, GrantedResource, JobId, JobSpec,
-    JobTarget, LossReason, Open, Ordinal, OrdinalRange, Piece, Profile, Record, Request, ResourceDef, ResourceEntry, ResourceName,
-    Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Allocation, Amount, ClassId, DepKind, Deps, End, Ends, Epoch, Fact, FromWorker, GrantId, GrantedResource, JobId,
+    JobSpec, JobTarget, LossReason, Open, Ordinal, OrdinalRange, Piece, Profile, Record, Request, ResourceDef,
+    ResourceEntry, ResourceName, Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId,
+    WorkerResources,
 };
 use hq_scheduler::Scheduler;
 use hq_sim::{
     Model, Trace,
     invariants::{
-        CanceledStay, Conservation, Dependencies, FitsIsAllocate, Freshness, Gangs, GoneWorkers, Idempotence, Invariant,
-        LegalTransitions, NoOversubscription, OnePlace, Replay, StaleMessages, Step, TimeLeft, What, same_traces,
+        CanceledStay, Conservation, Dependencies, FitsIsAllocate, Freshness, Gangs, GoneWorkers, Idempotence,
+        Invariant, LegalTransitions, NoOversubscription, OnePlace, Replay, StaleMessages, Step, TimeLeft, What,
+        same_traces,
     },
 };
 
@@ -102,7 +104,10 @@ fn opened(n: u32, workers: &[u32], allocation: Allocation, task: u64) -> Fact {
 }
 
 fn finished(n: u32, task: u64) -> Fact {
-    Fact::TasksFinished { grant: grant(n), ends: Ends::new([End { task: Ordinal(task), start: Tick(1), end: Tick(2) }]) }
+    Fact::TasksFinished {
+        grant: grant(n),
+        ends: Ends::new([End { task: Ordinal(task), start: Tick(1), end: Tick(2) }]),
+    }
 }
 
 fn canceled(task: u64) -> Fact {
@@ -220,7 +225,11 @@ fn i09_half_a_gang() {
 #[test]
 fn i14_another_state() {
     let mut bench = Bench::new(Replay::default(), one_cpu());
-    assert!(bench.bad_for_the_core(Fact::JobCanceled { job: JobId(1), reason: Some("why".into()) }).contains("another state"));
+    assert!(
+        bench
+            .bad_for_the_core(Fact::JobCanceled { job: JobId(1), reason: Some("why".into()) })
+            .contains("another state")
+    );
     assert!(bench.bad(lost(9)).contains("cannot be replayed"));
 }
 
@@ -255,7 +264,9 @@ fn i24_two_traces() {
         trace
     };
     same_traces(&trace(&["a", "b"]), &trace(&["a", "b"])).unwrap();
-    for (other, part) in [(&["a", "c"][..], "is `b` and `c`"), (&["x", "b"], "of different content"), (&["b"], "different content")] {
+    for (other, part) in
+        [(&["a", "c"][..], "is `b` and `c`"), (&["x", "b"], "of different content"), (&["b"], "different content")]
+    {
         assert!(same_traces(&trace(&["a", "b"]), &trace(other)).unwrap_err().contains(part), "{other:?}");
     }
 }

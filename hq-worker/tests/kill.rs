@@ -110,7 +110,7 @@ fn kill_9(pid: u32) {
 
 fn nothing_survives_the_worker() {
     // A main process, one in its group, and one in another group of its session; none of them heeds signals.
-    let script = "sh stubborn child & bash -m -c 'sh stubborn other & wait' & exec sh stubborn main";
+    let script = "sh stubborn child & bash -c 'set -m; sh stubborn other & wait' & exec sh stubborn main";
     check(script, &["child", "other", "main"], kill_9);
 }
 

@@ -278,7 +278,7 @@ fn an_interrupt_reaches_the_group_and_nothing_is_left_of_the_tree() {
     let bench = Bench::programs(dir.path());
     // The shell ends at SIGINT; its child ignores it, its grandchild lives in a process group of its own.
     let script = "trap 'echo wound > mark; exit 4' INT
-                  sh stubborn child & bash -m -c 'sh stubborn grandchild & wait' &
+                  sh stubborn child & bash -c 'set -m; sh stubborn grandchild & wait' &
                   while :; do sleep 0.05; done";
     let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
     fs::write(dir.path().join("stubborn"), stubborn).unwrap();

@@ -1,11 +1,8 @@
 //! `hq submit`: what tasks are, where they run, what they see, and how they fail.
 
-use std::{
-    fs::{self, Permissions},
-    os::unix::fs::PermissionsExt,
-};
+use std::fs;
 
-use hq_tests::{Cluster, finish};
+use hq_tests::{Cluster, eventually, finish};
 use serde_json::{Value, json};
 
 #[test]
@@ -156,16 +153,13 @@ fn resources_are_exact() {
         "echo $HQ_RESOURCE_VALUES_gpus_nvidia; sleep 3600",
     ]);
     cluster.until(halves, "running", 4);
-    let values: Vec<_> = (1..=4).map(|n| cluster.read(&format!("job-1/{n}.stdout"))).collect();
-    assert_eq!((values.iter().filter(|v| *v == "a\n").count(), values.iter().filter(|v| *v == "b\n").count()), (2, 2));
+    assert_eq!(printed(&cluster, 1, 4), ["a\n", "a\n", "b\n", "b\n"]);
     cluster.hq(&["job", "cancel", "1"]).ok();
 
     // Both sockets together, never one across them while four are free in one.
     let compact = cluster.submit(&["--array=1-2", "--cpus=4 compact!", "bash", "-c", "echo $HQ_CPUS; sleep 3600"]);
     cluster.until(compact, "running", 2);
-    let mut cpus: Vec<_> = (1..=2).map(|n| cluster.read(&format!("job-2/{n}.stdout"))).collect();
-    cpus.sort();
-    assert_eq!(cpus, ["0,1,2,3\n", "4,5,6,7\n"]);
+    assert_eq!(printed(&cluster, 2, 2), ["0,1,2,3\n", "4,5,6,7\n"]);
     cluster.hq(&["job", "cancel", "2"]).ok();
 
     let all = cluster.submit(&["--cpus=all", "bash", "-c", "echo $HQ_CPUS"]);
@@ -257,7 +251,7 @@ fn failures_say_what_happened() {
             ],
         ),
         (
-            &["--directives=off", "./test.sh"],
+            &["./test.sh"],
             vec![
                 "Cannot execute \"./test.sh\": Permission denied (os error 13)",
                 "The script that you have tried to execute (`./test.sh`) is not executable.",
@@ -271,10 +265,6 @@ fn failures_say_what_happened() {
         ),
     ] {
         let submit = finish(cluster.command(&["--output-mode=quiet", "submit"]).args(command));
-        if command[0] == "--directives=off" && submit.code == 2 {
-            // The option belongs to a part of the command line that is not there yet.
-            continue;
-        }
         let job = submit.ok().trim().parse().unwrap();
         let info = cluster.finished(job);
         let error = info["tasks"][0]["error"].as_str().unwrap_or_else(|| panic!("{info}"));
@@ -283,7 +273,6 @@ fn failures_say_what_happened() {
         let stdout = info["tasks"][0]["stdout"].as_str().unwrap();
         assert!(fs::exists(stdout).unwrap(), "{command:?}");
     }
-    fs::set_permissions(cluster.path("test.sh"), Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -345,7 +334,7 @@ fn gangs_have_whole_nodes() {
     let task = &cluster.json(&["job", "info", "1"])[0]["tasks"][0];
     let workers = task["workers"].as_array().unwrap_or_else(|| panic!("{task}"));
     assert_eq!(workers.len(), 3);
-    let text = hq_tests::eventually("node file", || cluster.read("job-1/0.stdout"), |text| text.lines().count() == 4);
+    let text = eventually("node file", || cluster.read("job-1/0.stdout"), |text| text.lines().count() == 4);
     let hosts: Vec<_> = workers.iter().map(|id| format!("node{id}")).collect();
     assert_eq!(text.lines().collect::<Vec<_>>(), [&["3".to_owned()][..], &hosts].concat());
     let main = workers[0].to_string();
@@ -358,4 +347,12 @@ fn gangs_have_whole_nodes() {
     cluster.hq(&["job", "cancel", "1"]).ok();
     let small = cluster.submit(&["--array=1-8", "sleep", "3600"]);
     cluster.until(small, "running", 8);
+}
+
+/// The line that each of the first tasks of a job printed, sorted.
+fn printed(cluster: &Cluster, job: u32, tasks: u32) -> Vec<String> {
+    let look = || (1..=tasks).map(|task| cluster.read(&format!("job-{job}/{task}.stdout"))).collect::<Vec<_>>();
+    let mut lines = eventually("a line of each", look, |lines| lines.iter().all(|line| line.ends_with('\n')));
+    lines.sort();
+    lines
 }

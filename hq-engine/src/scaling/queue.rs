@@ -61,17 +61,21 @@ impl AllocationQueue {
         self
     }
 
-    /// The program and arguments that start one worker, for allocators that start processes.
+    /// The program and arguments that start one worker, for allocators that start processes. Such workers run
+    /// programs only; without a command they are expected to be workers of this process.
     #[must_use]
     pub fn command(mut self, command: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.command = command.into_iter().map(Into::into).collect();
         self
     }
 
+    /// The queue's form in the journal; workers of this process run these `kinds`.
+    ///
     /// # Errors
     /// Where the worker's resources cannot be read.
-    pub(crate) fn spec(&self) -> Result<QueueSpec, StartError> {
+    pub(crate) fn spec(&self, kinds: Vec<String>) -> Result<QueueSpec, StartError> {
         let mut worker = self.worker.config()?;
+        worker.kinds = if self.command.is_empty() { kinds } else { vec![] };
         worker.time_limit = worker.time_limit.or(self.time_limit.map(Into::into));
         // They are told from others by that, and differ from life to life of the engine.
         worker.pid = 0;

@@ -1,6 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobId, JobTarget, LinkId, Reply, RequestId, Rng, Span};
+use hq_core::{
+    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobId, JobTarget, LinkId, Reply, RequestId, Rng,
+    Span,
+};
 
 use super::{
     Act, Simulation,
@@ -110,6 +113,10 @@ impl World {
                 request(JobId(host.rng.range(1, last.into()) as u32))
             }
         };
+        if self.is_healed && matches!(request, ClientRequest::StopWorkers(_)) {
+            self.acts_left -= 1; // Late; it was not meant for those that have come to end everything well.
+            return;
+        }
         host.calls += 1;
         let call = Call { id: RequestId(host.calls), request };
         self.watch.trace.push(format_args!("{} client {client} asks {call:?}", self.now.0));
@@ -134,7 +141,9 @@ impl World {
                     Some(_) => {
                         let canceled = host.canceled.get(job).copied().unwrap_or(0);
                         if model.counts(*job).canceled < canceled {
-                            broken = Some(format!("{canceled} tasks of job {job} were cancelled and are not after a restart"));
+                            broken = Some(format!(
+                                "{canceled} tasks of job {job} were cancelled and are not after a restart"
+                            ));
                         }
                     }
                 }

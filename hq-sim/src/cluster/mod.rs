@@ -25,5 +25,5 @@ mod worker_host;
 mod world;
 
 pub use faults::Faults;
-pub use simulation::{Broken, Outcome, Simulation};
 pub(crate) use simulation::Act;
+pub use simulation::{Broken, Outcome, Simulation};

@@ -96,7 +96,8 @@ impl World {
 
     /// All links end, for their peers a bit later.
     fn leave_links(&mut self) {
-        let links: Vec<LinkId> = self.net.links.iter().filter(|(_, link)| link.server_open).map(|(id, _)| *id).collect();
+        let links: Vec<LinkId> =
+            self.net.links.iter().filter(|(_, link)| link.server_open).map(|(id, _)| *id).collect();
         for link in links {
             self.close_from_server(link);
         }

@@ -179,7 +179,8 @@ impl World {
         let Some(link) = self.workers[worker].link else { return };
         let Some(at) = self.net.up(self.now, link) else { return };
         for message in &messages {
-            let counts_once = matches!(message, FromWorker::Report(_) | FromWorker::Recalled { .. } | FromWorker::Leaving { .. });
+            let counts_once =
+                matches!(message, FromWorker::Report(_) | FromWorker::Recalled { .. } | FromWorker::Leaving { .. });
             if counts_once && self.rng.chance(self.doubled_percent()) {
                 let later = if self.rng.chance(50) { at } else { at.after(Span(self.rng.range(1, 20_000_000))) };
                 // Planned first, so it is put off by an instant to come second.

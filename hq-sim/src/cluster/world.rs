@@ -158,7 +158,10 @@ impl World {
             && let Some(task) = self.watch.model.unfinished.first()
         {
             let known = self.watch.model.tasks.get(task);
-            return Err(format!("liveness: {} tasks have not ended, first {task}: {known:?}", self.watch.model.unfinished.len()));
+            return Err(format!(
+                "liveness: {} tasks have not ended, first {task}: {known:?}",
+                self.watch.model.unfinished.len()
+            ));
         }
         self.come_to_rest()?;
         let mut report = self.watch.meter.report(&self.watch.model);

@@ -33,7 +33,8 @@ impl Invariant for NoOversubscription {
                         let held = step.model.grants_of(*worker);
                         let mut all: Vec<&Allocation> = held.map(|(_, grant)| &grant.allocation).collect();
                         all.push(allocation);
-                        check(&config.config, &all).map_err(|what| format!("grant {grant} on worker {worker}: {what}"))?;
+                        check(&config.config, &all)
+                            .map_err(|what| format!("grant {grant} on worker {worker}: {what}"))?;
                     }
                 }
                 _ => {}

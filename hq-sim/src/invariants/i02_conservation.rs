@@ -52,7 +52,11 @@ impl Invariant for Conservation {
 
 fn check(core: &Scheduler, model: &Model, worker: WorkerId) -> Result<(), String> {
     let Some(known) = model.workers.get(&worker) else {
-        return if core.pools(worker).is_some() { Err(format!("worker {worker} is gone and has pools")) } else { Ok(()) };
+        return if core.pools(worker).is_some() {
+            Err(format!("worker {worker} is gone and has pools"))
+        } else {
+            Ok(())
+        };
     };
     let pools = core.pools(worker).ok_or_else(|| format!("worker {worker} has no pools"))?;
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
@@ -70,7 +74,10 @@ fn check(core: &Scheduler, model: &Model, worker: WorkerId) -> Result<(), String
         let (free, granted) = (pools.free(name).parts(), sums.get(name).copied().unwrap_or(0));
         if free + granted != def.kind.total().parts() {
             let (free, granted) = (Amount::from_parts(free), Amount::from_parts(granted));
-            return Err(format!("{name} of worker {worker}: {free} free and {granted} granted of {}", def.kind.total()));
+            return Err(format!(
+                "{name} of worker {worker}: {free} free and {granted} granted of {}",
+                def.kind.total()
+            ));
         }
         for index in 0..def.kind.group_sizes().iter().sum() {
             let granted = indices.get(&(name, index)).copied().unwrap_or(0);

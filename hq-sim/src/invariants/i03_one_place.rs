@@ -40,13 +40,17 @@ impl Invariant for OnePlace {
             },
             What::Settled(core) => {
                 for id in std::mem::take(&mut self.touched) {
-                    let Some(task) = step.model.tasks.get(&id).filter(|task| task.state == TaskState::Running) else { continue };
+                    let Some(task) = step.model.tasks.get(&id).filter(|task| task.state == TaskState::Running) else {
+                        continue;
+                    };
                     let grant = task.grant.and_then(|id| step.model.grants.get(&id));
                     let main = grant.and_then(|grant| grant.workers.first());
                     let said = core.task(id).and_then(|view| view.workers.first().copied());
                     let holder = task.grant.and_then(|grant| core.grant_worker(grant));
                     if main.is_none() || main != said.as_ref() || main != holder.as_ref() {
-                        return Err(format!("task {id} runs on {main:?}, the core says {said:?}, its grant {holder:?}"));
+                        return Err(format!(
+                            "task {id} runs on {main:?}, the core says {said:?}, its grant {holder:?}"
+                        ));
                     }
                 }
             }

@@ -57,7 +57,9 @@ impl LegalTransitions {
                     self.touch(step, task, "granted", None, &[TaskState::Waiting])?;
                 }
             }
-            Fact::TaskStarted { grant, task, .. } => self.touch(step, *task, "started", Some(*grant), &[TaskState::Waiting])?,
+            Fact::TaskStarted { grant, task, .. } => {
+                self.touch(step, *task, "started", Some(*grant), &[TaskState::Waiting])?
+            }
             Fact::TasksFinished { grant, ends } => {
                 if ends.iter().count() as u64 != ends.tasks.iter().map(|range| range.len).sum::<u64>() {
                     return Err(format!("the columns of the ends in grant {grant} are damaged"));
@@ -77,7 +79,8 @@ impl LegalTransitions {
             Fact::WorkerLost { .. } | Fact::Boot { .. } => {
                 for grant in step.model.grants.values() {
                     self.touched.extend(&grant.tasks);
-                    self.jobs.extend(grant.tasks.iter().filter_map(|task| step.model.tasks.get(task)).map(|task| task.job));
+                    self.jobs
+                        .extend(grant.tasks.iter().filter_map(|task| step.model.tasks.get(task)).map(|task| task.job));
                 }
             }
             _ => {}

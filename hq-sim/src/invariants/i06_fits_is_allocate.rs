@@ -26,7 +26,8 @@ impl Invariant for FitsIsAllocate {
         if !self.steps.is_multiple_of(EVERY) {
             return Ok(());
         }
-        let waiting = step.model.tasks.values().filter(|task| !task.state.is_end() && !task.profile().variants.is_gang());
+        let waiting =
+            step.model.tasks.values().filter(|task| !task.state.is_end() && !task.profile().variants.is_gang());
         let requests: BTreeSet<&Request> = waiting.flat_map(|task| task.profile().variants.iter()).collect();
         for (id, worker) in &step.model.workers {
             let Some(pools) = core.pools(*id) else { continue };
@@ -48,7 +49,8 @@ fn check(config: &WorkerConfig, pools: &Pools, request: &Request) -> Result<(), 
     {
         return Err(format!("what is allocated cannot be taken: {allocation:?}"));
     }
-    let counted = request.entries().iter().all(|entry| has_room(config, pools, entry.resource.as_str(), entry.quantity));
+    let counted =
+        request.entries().iter().all(|entry| has_room(config, pools, entry.resource.as_str(), entry.quantity));
     let is_strict = request
         .entries()
         .iter()

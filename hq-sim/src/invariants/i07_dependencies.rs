@@ -37,7 +37,8 @@ impl Invariant for Dependencies {
             },
             What::Settled(_) => {
                 for id in std::mem::take(&mut self.suspects) {
-                    if step.model.tasks.get(&id).is_some_and(|task| !task.state.is_end() && task.is_doomed(step.model)) {
+                    if step.model.tasks.get(&id).is_some_and(|task| !task.state.is_end() && task.is_doomed(step.model))
+                    {
                         return Err(format!("task {id} can never run and has not ended"));
                     }
                 }

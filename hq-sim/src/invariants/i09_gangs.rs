@@ -27,8 +27,10 @@ impl Invariant for Gangs {
                     if workers.len() != nodes.max(1) as usize {
                         return Err(format!("grant {grant} of {nodes} nodes is given to workers {workers:?}"));
                     }
-                    let groups: BTreeSet<Option<&str>> =
-                        workers.iter().map(|id| step.model.workers.get(id).map(|worker| worker.config.group.as_str())).collect();
+                    let groups: BTreeSet<Option<&str>> = workers
+                        .iter()
+                        .map(|id| step.model.workers.get(id).map(|worker| worker.config.group.as_str()))
+                        .collect();
                     if groups.len() != 1 || groups.contains(&None) {
                         return Err(format!("gang {grant} is spread over groups {groups:?}"));
                     }
@@ -39,11 +41,15 @@ impl Invariant for Gangs {
                         self.freed.remove(worker);
                     }
                 }
-                Fact::GrantExtended { grant, .. } if step.model.grants.get(grant).is_some_and(|grant| grant.is_gang) => {
+                Fact::GrantExtended { grant, .. }
+                    if step.model.grants.get(grant).is_some_and(|grant| grant.is_gang) =>
+                {
                     return Err(format!("gang {grant} gets a second task"));
                 }
                 Fact::WorkerLost { worker, .. } => {
-                    for (_, gang) in step.model.grants_of(*worker).filter(|(_, grant)| grant.workers.first() == Some(worker)) {
+                    for (_, gang) in
+                        step.model.grants_of(*worker).filter(|(_, grant)| grant.workers.first() == Some(worker))
+                    {
                         self.freed.extend(&gang.workers[1..]);
                     }
                     self.freed.remove(worker);

@@ -45,7 +45,9 @@ impl Invariant for GoneWorkers {
                 }
                 _ => {}
             },
-            What::Told(worker, ToWorker::Open(_) | ToWorker::Extend { .. }) if !step.model.workers.contains_key(&worker) => {
+            What::Told(worker, ToWorker::Open(_) | ToWorker::Extend { .. })
+                if !step.model.workers.contains_key(&worker) =>
+            {
                 return Err(format!("worker {worker} is gone and is told to work"));
             }
             What::Settled(core) => {
@@ -67,7 +69,10 @@ impl Invariant for GoneWorkers {
                     && at.after(self.delay) < step.at
                     && !self.woken.contains(&worker)
                 {
-                    return Err(format!("run {} starts on worker {worker}, which was given up for its silence", order.run));
+                    return Err(format!(
+                        "run {} starts on worker {worker}, which was given up for its silence",
+                        order.run
+                    ));
                 }
             }
             What::Woke(worker) => _ = self.woken.insert(worker),

@@ -23,7 +23,9 @@ impl Invariant for CanceledStay {
                     let is_spared = |id: &Ordinal| step.model.tasks.get(id).is_some_and(|task| !task.was_granted);
                     self.spared.extend(each(tasks).filter(is_spared));
                 }
-                Fact::GrantOpened { tasks, .. } | Fact::GrantExtended { tasks, .. } => self.none_of(tasks, "granted")?,
+                Fact::GrantOpened { tasks, .. } | Fact::GrantExtended { tasks, .. } => {
+                    self.none_of(tasks, "granted")?
+                }
                 Fact::TaskStarted { task, .. } => self.none_of(&[OrdinalRange::one(*task)], "started")?,
                 Fact::TasksFinished { ends, .. } => self.none_of(&ends.tasks, "finished")?,
                 _ => {}
@@ -32,7 +34,9 @@ impl Invariant for CanceledStay {
                 return Err(format!("run {} starts on worker {worker}, though it was cancelled before", order.run));
             }
             // Whether the cancel was kept depends on what was safe.
-            What::Restarted(_) => self.spared.retain(|id| step.model.tasks.get(id).is_some_and(|task| task.state.is_end())),
+            What::Restarted(_) => {
+                self.spared.retain(|id| step.model.tasks.get(id).is_some_and(|task| task.state.is_end()))
+            }
             _ => {}
         }
         Ok(())

@@ -1,5 +1,5 @@
 use std::{
-    io::{self, PipeWriter},
+    io::{self, PipeWriter, Read},
     os::fd::{AsRawFd, RawFd},
     ptr,
 };
@@ -22,16 +22,22 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts the process.
+    /// Starts the process, and returns when it is out of reach of signals to the worker's group.
     pub(crate) fn start() -> io::Result<Self> {
         let table = GroupTable::new()?;
         let (reader, writer) = io::pipe()?;
+        let (mut ready, ready_writer) = io::pipe()?;
         // SAFETY: the child calls `watch`, which is async-signal-safe and does not return.
         let pid = unsafe { libc::fork() };
         match pid {
             -1 => Err(io::Error::last_os_error()),
-            0 => watch(reader.as_raw_fd(), &table),
-            _ => Ok(Self { table, pipe: Some(writer), pid }),
+            0 => watch(reader.as_raw_fd(), ready_writer.as_raw_fd(), &table),
+            _ => {
+                let guardian = Self { table, pipe: Some(writer), pid };
+                drop(ready_writer);
+                ready.read_exact(&mut [0])?;
+                Ok(guardian)
+            }
         }
     }
 
@@ -59,7 +65,7 @@ impl Drop for Guardian {
 }
 
 /// The guardian's life. Async-signal-safe.
-fn watch(pipe: RawFd, table: &GroupTable) -> ! {
+fn watch(pipe: RawFd, ready: RawFd, table: &GroupTable) -> ! {
     // SAFETY: system calls on our own process, with memory of our own stack.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -69,12 +75,12 @@ fn watch(pipe: RawFd, table: &GroupTable) -> ! {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"hq-guardian".as_ptr());
         libc::chdir(c"/".as_ptr());
+        let mut byte = 0u8;
         // Nothing of the worker is kept open: peers must see its end at once.
-        if libc::dup2(pipe, 0) < 0 {
+        if libc::write(ready, (&raw const byte).cast(), 1) != 1 || libc::dup2(pipe, 0) < 0 {
             libc::_exit(1);
         }
         close_from(1);
-        let mut byte = 0u8;
         while libc::read(0, (&raw mut byte).cast(), 1) > 0 {}
         let mut any = false;
         table.each(|group| {
