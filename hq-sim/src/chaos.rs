@@ -28,9 +28,11 @@ pub fn chaos(seed: u64) -> Simulation {
         let at = if i == 0 { Span::ZERO } else { Span(rng.below(safety.0)) };
         simulation = simulation.bare_worker_at(at, worker(&mut rng));
     }
-    for _ in 0..rng.range(5, 50) {
-        let at = Span(rng.below(safety.0));
-        simulation = simulation.act_at(at, act(&mut rng));
+    // Requests come in bursts, so that they meet each other's recalls and appends on their way.
+    let bursts: Vec<u64> = (0..rng.range(1, 6)).map(|_| rng.below(safety.0)).collect();
+    for _ in 0..rng.range(5, 60) {
+        let at = if rng.chance(70) { *rng.pick(&bursts) + rng.below(300_000) } else { rng.below(safety.0) };
+        simulation = simulation.act_at(Span(at), act(&mut rng));
     }
     simulation
 }
@@ -205,8 +207,8 @@ fn act(rng: &mut Rng) -> Act {
     let all_states = || vec![JobState::Finished, JobState::Failed, JobState::Canceled, JobState::Aborted];
     match rng.below(40) {
         0..=16 => Act::Ask(ClientRequest::Submit(Box::new(tasks(rng)))),
-        17..=20 => Act::Attach(tasks(rng)),
-        21 | 22 => Act::Ask(ClientRequest::OpenJob(JobSpec {
+        17..=21 => Act::Attach(tasks(rng)),
+        22 => Act::Ask(ClientRequest::OpenJob(JobSpec {
             name: "open".to_owned(),
             max_fails: rng.chance(30).then_some(1),
         })),

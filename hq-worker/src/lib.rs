@@ -12,7 +12,6 @@ mod program;
 mod runner;
 mod worker;
 
-pub use hq_node::{Exit, Lane, StartOrder, StopHow};
 pub use program::{NOT_INHERITED, ProgramOptions, ProgramRunner, inherited_environment};
 pub use runner::{AsyncRunner, ClosureThreads, Done, EndSink, FnRunner, Runners, TaskContext, TaskRunner};
 pub use worker::{WorkerHandle, WorkerOptions, run_worker};
