@@ -6,8 +6,8 @@ use hq_engine::{Engine, EventKind, Job, LocalWorker, Request, Task};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Resources are declared, so that this runs on any machine: 2 NUMA nodes of 8 cores and 4 GPUs, twice.
-    let node = |name| LocalWorker::new("2x8").resource("gpus=[0,1,2,3]").name(name);
+    // Resources are declared, so that this runs on any machine: 2 NUMA nodes of 8 cores and 2 GPUs, twice.
+    let node = |name| LocalWorker::new("2x8").resource("gpus=[0,1]").name(name);
     let engine = Engine::builder().worker(node("node-a")).worker(node("node-b")).start().await?;
 
     let seen = Arc::new(Mutex::new(BTreeMap::<String, u32>::new()));

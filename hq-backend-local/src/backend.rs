@@ -86,8 +86,7 @@ impl AllocatorBackend for LocalBackend {
                 Err(e) => {
                     // All or none, so that a failed request can be made again.
                     workers.iter_mut().for_each(|worker| worker.stop());
-                    let kind =
-                        if e.is_temporary { BackendErrorKind::Unavailable } else { BackendErrorKind::Rejected };
+                    let kind = if e.is_temporary { BackendErrorKind::Unavailable } else { BackendErrorKind::Rejected };
                     return Err(error(kind, e.message));
                 }
             }

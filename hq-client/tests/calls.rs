@@ -27,11 +27,8 @@ impl Server {
 
 fn pair() -> (Client, Server) {
     let (ours, theirs) = memory::pair(Role::Client, Versions::current("1"));
-    let server = Server {
-        calls: TypedReceiver::new(theirs.receiver),
-        replies: TypedSender::new(theirs.sender),
-        early: vec![],
-    };
+    let server =
+        Server { calls: TypedReceiver::new(theirs.receiver), replies: TypedSender::new(theirs.sender), early: vec![] };
     (Client::over(ours), server)
 }
 

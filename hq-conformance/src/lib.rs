@@ -1,5 +1,4 @@
 //! Suites that any journal, transport or backend can be held against.
 
 pub mod backend;
-
 pub mod journal;

@@ -143,8 +143,7 @@ impl EngineBuilder {
         }
         let closures = Arc::new(Closures::new(random()?));
         let place = Arc::new(Place::new(closures, registered, tokio::runtime::Handle::current()));
-        let workers =
-            self.workers.iter().map(|worker| worker.task(&place)).collect::<Result<Vec<_>, StartError>>()?;
+        let workers = self.workers.iter().map(|worker| worker.task(&place)).collect::<Result<Vec<_>, StartError>>()?;
         let versions = Versions::current(env!("CARGO_PKG_VERSION"));
         let info = ServerInfo {
             server_uid: self.server_uid.map_or_else(new_uid, Ok)?,

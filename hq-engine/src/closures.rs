@@ -92,7 +92,9 @@ pub(crate) struct ClosureRunner {
 
 /// The runs that have not ended.
 #[derive(Default)]
-struct Running(Mutex<HashMap<RunId, (Arc<dyn TaskRunner>, Done)>>);
+struct Running(Mutex<Runs>);
+
+type Runs = HashMap<RunId, (Arc<dyn TaskRunner>, Done)>;
 
 impl ClosureRunner {
     pub(crate) fn new(closures: Arc<Closures>, site: Site) -> Self {
@@ -123,7 +125,7 @@ impl TaskRunner for ClosureRunner {
 }
 
 impl Running {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, (Arc<dyn TaskRunner>, Done)>> {
+    fn lock(&self) -> MutexGuard<'_, Runs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -149,9 +149,8 @@ impl Place {
             runtime: self.runtime.clone(),
             resources: Arc::clone(&resources),
         };
-        let named = self.registered.iter().fold(Runners::new(), |runners, (name, recipe)| {
-            runners.with(name, recipe(&site))
-        });
+        let named =
+            self.registered.iter().fold(Runners::new(), |runners, (name, recipe)| runners.with(name, recipe(&site)));
         let closures: Arc<dyn TaskRunner> = Arc::new(ClosureRunner::new(Arc::clone(&self.closures), site));
         named.with(CLOSURE_KIND, closures).with(PROGRAM_KIND, Arc::new(Programs::new(resources)))
     }

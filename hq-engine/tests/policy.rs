@@ -1,6 +1,6 @@
 //! Orders and placements of an embedder's own.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use hq_engine::{Engine, Job, LocalWorker, Task};
 use hq_scheduler::policy::{Order, PassRule, Placement, PlacementKey, QueueView, Rank, SlotView};
@@ -41,10 +41,11 @@ impl Placement for Last {
 async fn an_order_of_ones_own_decides() {
     let builder = Engine::builder().order(Lifo).policy("lifo", "pack").worker(LocalWorker::cpus(1));
     let engine = builder.start().await.expect("start");
-    let (gate, log) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(vec![])));
-    let hold = gate.lock().unwrap();
-    let wait = Arc::clone(&gate);
-    let first = engine.submit(Task::call(move |_| drop(wait.lock()))).await.expect("submit");
+    let log = Arc::new(Mutex::new(vec![]));
+    let (hold, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let wait = Task::call(move |_| assert!(gate.lock().unwrap().recv().is_err()));
+    let first = engine.submit(wait).await.expect("submit");
     while first.info().await.expect("info").counts.running == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }

@@ -73,7 +73,7 @@ fn queue(rack: &Arc<Rack>) -> AllocationQueue {
     AllocationQueue::new(Arc::clone(rack), LocalWorker::cpus(2)).backlog(2)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn workers_come_as_tasks_need_them() {
     let rack = Arc::new(Rack::default());
     let engine = Engine::builder().allocator(queue(&rack).max_workers(3)).start().await.expect("start");
@@ -93,7 +93,7 @@ async fn workers_come_as_tasks_need_them() {
     assert_eq!(canceled, expected, "what was asked for is given back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_no_such_worker_could_run_asks_for_nothing() {
     let rack = Arc::new(Rack::default());
     let engine = Engine::builder().allocator(queue(&rack)).start().await.expect("start");

@@ -143,7 +143,8 @@ async fn workers_come_over_tcp_and_cannot_be_clients() {
     let worker = tokio::spawn(run_worker(WorkerOptions::new(config, link, Runners::new())));
     let client = Client::connect(dir.path()).await.expect("connect");
     client.call(ClientRequest::WaitWorkers(1)).await.expect("wait");
-    let ClientReply::Workers(workers) = client.call(ClientRequest::Workers(Selector::All)).await.expect("workers") else {
+    let ClientReply::Workers(workers) = client.call(ClientRequest::Workers(Selector::All)).await.expect("workers")
+    else {
         panic!("workers are expected")
     };
     assert_eq!(workers[0].config.hostname, "far");

@@ -26,6 +26,8 @@ pub(crate) struct Mind {
     pub(crate) dirty_queues: BTreeSet<QueueKey>,
     /// Workers that got room since the last round.
     pub(crate) dirty_workers: BTreeSet<WorkerId>,
+    /// Workers with room for what is being called back, and maybe for more of it.
+    pub(crate) unserved: BTreeSet<WorkerId>,
     pub(crate) withdrawals: Vec<Withdrawal>,
     pub(crate) last_token: u64,
     /// Workers with nothing to do, and since when.

@@ -24,6 +24,8 @@ impl Scheduler {
                 }
                 self.forget_worker_bodies(worker);
                 self.emit(now, Fact::WorkerLost { worker, reason }, &mut fx);
+                // Its recalls will not be answered.
+                self.mind.dirty_workers.append(&mut self.mind.unserved);
                 self.mind.dirty_workers.remove(&worker);
             }
             News::Report { worker, lane } => {
@@ -48,7 +50,11 @@ impl Scheduler {
                 if !self.recalled(now, grant, n, &tasks, &mut fx) {
                     return;
                 }
-                self.mind.hungry.insert(grant);
+                // With work of its own left it must not take back at once what was called for others.
+                if self.state.grants.get(&grant).is_some_and(|lane| lane.tasks.is_empty()) {
+                    self.mind.hungry.insert(grant);
+                }
+                self.mind.dirty_workers.append(&mut self.mind.unserved);
             }
         }
         self.settle(now, fx);

@@ -4,8 +4,8 @@ use std::{
 };
 
 use hq_core::{
-    Allocation, DepKind, Epoch, Fact, GrantId, Instance, JobId, LossReason, Ordinal, OrdinalRange, Profile, Record,
-    Request, Submit, TaskCounts, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
+    Allocation, DepKind, Epoch, Fact, GrantId, Instance, JobId, JobTarget, LossReason, Ordinal, OrdinalRange, Profile,
+    Record, Request, Submit, TaskCounts, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 /// The books as the facts tell of them, task by task: a second, naive implementation to hold the core's against.
@@ -34,6 +34,8 @@ pub struct Model {
 pub struct ModelJob {
     /// Whether more tasks may come.
     pub is_open: bool,
+    /// With more failed tasks than that, the rest is aborted.
+    pub max_fails: Option<u32>,
     /// In order of their ordinals.
     pub tasks: Vec<Ordinal>,
 }
@@ -166,7 +168,9 @@ impl Model {
                 self.lost.clear();
                 self.epoch = *epoch;
             }
-            Fact::JobOpened { job, .. } => _ = self.jobs.insert(*job, ModelJob { is_open: true, tasks: vec![] }),
+            Fact::JobOpened { job, spec } => {
+                self.jobs.insert(*job, ModelJob { is_open: true, max_fails: spec.max_fails, tasks: vec![] });
+            }
             Fact::Submitted { job, base, submit } => self.submit(record.at, *job, *base, submit),
             Fact::JobClosed { job } => {
                 if let Some(job) = self.jobs.get_mut(job) {
@@ -226,6 +230,9 @@ impl Model {
     }
 
     fn submit(&mut self, at: Tick, job_id: JobId, base: Ordinal, submit: &Arc<Submit>) {
+        if let JobTarget::New(spec) = &submit.job {
+            self.jobs.entry(job_id).or_default().max_fails = spec.max_fails;
+        }
         let TaskIds::Given(ids) = &submit.ids else { return };
         for (index, number) in (0..).zip(ids.iter()) {
             let id = base.plus(index);

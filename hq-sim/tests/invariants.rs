@@ -196,6 +196,8 @@ fn i06_room_that_is_none() {
 fn i07_too_early_and_never() {
     let mut bench = Bench::new(Dependencies::default(), one_cpu());
     assert!(bench.bad(opened(1, &[1], cpu(0), 1)).contains("before all it waits for"));
+    let aborted = Fact::TasksAborted { tasks: vec![OrdinalRange::one(Ordinal(2))] };
+    assert!(bench.bad(aborted).contains("could still run"));
     let record = Record { at: Tick(10), fact: canceled(0) };
     bench.see(What::Fact(&record)).unwrap();
     bench.model.apply(&record);

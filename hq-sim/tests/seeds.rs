@@ -5,7 +5,7 @@
 use hq_sim::{chaos, invariants::same_traces};
 
 /// As many as a debug build runs in well under a minute.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 100;
 
 #[expect(clippy::disallowed_methods, reason = "how a seed is rerun")]
 fn number(name: &str) -> Option<u64> {

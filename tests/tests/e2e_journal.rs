@@ -39,9 +39,10 @@ fn jobs_go_on_and_ids_continue() {
     assert_eq!(cluster.json(&["worker", "list"])[0]["id"], 3);
     let stats = &cluster.finished(job)["info"]["task_stats"];
     assert_eq!((&stats["finished"], &stats["failed"]), (&json!(7), &json!(1)));
-    // What had ended was not run again, what ran was, what waited ran once.
-    let ran: Vec<_> = (1..=8).map(|task| cluster.read(&format!("ran-{task}"))).collect();
-    assert_eq!(ran, ["0\n", "0\n", "0\n", "0\n1\n", "0\n1\n", "0\n", "0\n", "0\n"]);
+    // What had ended was not run again, what ran was, what waited ran once (as a later instance if a worker held it).
+    let runs: Vec<_> = (1..=8).map(|task| cluster.read(&format!("ran-{task}"))).collect();
+    assert_eq!(runs[..5], ["0\n", "0\n", "0\n", "0\n1\n", "0\n1\n"]);
+    assert!(runs[5..].iter().all(|runs| runs == "0\n" || runs == "1\n"), "{runs:?}");
     assert_eq!(cluster.submit(&["true"]), 4);
     drop(worker);
 }
@@ -114,7 +115,7 @@ fn two_servers_do_not_share_a_journal() {
 #[test]
 fn crashes_are_counted_across_restarts() {
     let mut cluster = Cluster::start_with(&JOURNAL);
-    let job = cluster.submit(&["--crash-limit=2", "bash", "-c", "kill -9 $PPID; sleep 3600"]);
+    let job = cluster.submit(&["--crash-limit=2", "bash", "-c", "sleep 0.3; kill -9 $PPID; sleep 3600"]);
     cluster.spawn_worker("w1", &["--cpus=1"]).wait();
     cluster.until_worker(1, "CONNECTION LOST");
     cluster.server().kill();

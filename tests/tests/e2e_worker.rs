@@ -274,8 +274,8 @@ fn nothing_survives_a_killed_worker_and_its_task_runs_again() {
 #[test]
 fn a_task_that_loses_its_workers_fails_in_the_end() {
     let mut cluster = Cluster::start();
-    let job = cluster.submit(&["--crash-limit=2", "bash", "-c", "kill -9 $PPID; sleep 3600"]);
-    let never = cluster.submit(&["--crash-limit=never-restart", "bash", "-c", "kill -9 $PPID; sleep 3600"]);
+    let job = cluster.submit(&["--crash-limit=2", "bash", "-c", "sleep 0.3; kill -9 $PPID; sleep 3600"]);
+    let never = cluster.submit(&["--crash-limit=never-restart", "bash", "-c", "sleep 0.3; kill -9 $PPID; sleep 3600"]);
     for n in 1..=3 {
         cluster.spawn_worker(&format!("w{n}"), &["--cpus=1"]).wait();
     }

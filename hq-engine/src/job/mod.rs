@@ -2,12 +2,12 @@
 
 mod error;
 mod hand_over;
-mod job;
 mod parts;
 mod task;
+mod whole;
 
 pub use error::JobError;
-pub use job::Job;
 pub use task::{Body, Program, Task};
+pub use whole::Job;
 
 pub(crate) use parts::{Handed, Plan};

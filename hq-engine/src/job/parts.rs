@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::{
     Job, JobError, Task,
-    job::Tasks,
     task::{Body, Kind},
+    whole::Tasks,
 };
 use crate::closures::{CLOSURE_KIND, ClosureRef, Closures};
 
@@ -30,8 +30,11 @@ impl Plan {
     /// # Errors
     /// Says why the job cannot be handed over.
     pub(crate) fn new(job: Job, closures: &Arc<Closures>) -> Result<Self, JobError> {
-        let mut encoder =
-            Encoder { handed: Handed { closures: Arc::clone(closures), refs: vec![] }, known: HashMap::new(), dir: None };
+        let mut encoder = Encoder {
+            handed: Handed { closures: Arc::clone(closures), refs: vec![] },
+            known: HashMap::new(),
+            dir: None,
+        };
         let submits = match job.tasks {
             Tasks::Array(ids, task) => vec![encoder.array(&job.spec, ids, *task)?],
             Tasks::List(tasks) => encoder.list(&job.spec, tasks)?,

@@ -306,8 +306,8 @@ mod tests {
     #[test]
     fn sizes_follow_demand_backlog_and_limits() {
         // backlog, workers per allocation, max workers, demand: sizes of the allocations
-        let cases: [(u32, u32, Option<u32>, u32, &[u32]); 8] = [
-            (4, 1, None, 0, &[]),
+        for (backlog, per_allocation, max, wanted, expected) in [
+            (4, 1, None, 0, &[][..]),
             (4, 1, None, 2, &[1, 1]),
             (2, 1, None, 9, &[1, 1]),
             (4, 4, None, 9, &[4, 4, 1]),
@@ -315,8 +315,7 @@ mod tests {
             (4, 4, Some(5), 9, &[4, 1]),
             (4, 4, Some(0), 9, &[]),
             (1, 8, None, 3, &[3]),
-        ];
-        for (backlog, per_allocation, max, wanted, expected) in cases {
+        ] {
             let mut scaler = queue(backlog, per_allocation, max);
             demand(&mut scaler, 0, wanted);
             let sizes: Vec<u32> = submits(&mut scaler).into_iter().map(|(_, workers)| workers).collect();

@@ -56,9 +56,15 @@ impl Scheduler {
             if self.state.ready.keys().any(|key| key.class == class) || self.state.classes.get(class).is_gang() {
                 continue;
             }
-            let room: u64 = workers.iter().map(|worker| self.room(now, *worker, class)).sum();
-            if room > 0 {
-                self.call_back_share(class, &grants, room);
+            let rooms = workers.iter().map(|worker| (*worker, self.room(now, *worker, class)));
+            let rooms: Vec<(WorkerId, u64)> = rooms.filter(|(_, room)| *room > 0).collect();
+            if rooms.is_empty() {
+                continue;
+            }
+            self.call_back_share(class, &grants, rooms.iter().map(|(_, room)| *room).sum());
+            // Whether that was enough is seen when they have answered.
+            if grants.iter().any(|grant| self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty())) {
+                self.mind.unserved.extend(rooms.into_iter().map(|(worker, _)| worker));
             }
         }
     }
@@ -79,14 +85,15 @@ impl Scheduler {
     fn call_back_share(&mut self, class: ClassId, grants: &[GrantId], room: u64) {
         let lanes = self.mind.lanes_of_class.get(&class).copied().unwrap_or(0).max(1);
         let mut wanted = room;
-        for grant in grants {
+        for (grant, left) in grants.iter().zip((1..=grants.len() as u64).rev()) {
             let Some(lane) = self.state.grants.get(grant) else { continue };
             let asked = self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty());
             let backlog = lane.backlog();
             let len: u64 = backlog.iter().map(|range| range.len).sum();
             // The first one not known to run may be starting right now: it is left where it is.
             let spare = if lane.running.is_some() { len } else { len.saturating_sub(1) };
-            let share = (len * room / (lanes + room)).max(wanted.min(spare).min(1)).min(spare);
+            // A fair part of deep backlogs; of shallow ones all that can start now, since it waits for nothing there.
+            let share = (len * room / (lanes + room)).max(wanted.div_ceil(left)).min(spare);
             if asked || share == 0 {
                 continue;
             }

@@ -1,6 +1,8 @@
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hq_core::{Epoch, Fact, JobId, LinkId, Record, Seq, ServerInfo, Span, Tick, ToWorker, WallTime};
+use hq_core::{
+    ClientReply, Fact, JobId, LinkId, Record, Reply, Seq, ServerInfo, Span, SubmitId, Tick, ToWorker, WallTime,
+};
 use hq_node::{PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
 
 use super::{
@@ -19,7 +21,6 @@ pub(super) struct ServerHost {
     /// How often it has begun.
     pub(super) life: u64,
     booted: (Tick, Tick),
-    epoch: Epoch,
     /// What is safe.
     disk: Vec<Record>,
     /// What is on its way there, a whole append each.
@@ -27,6 +28,8 @@ pub(super) struct ServerHost {
     latest_write: Tick,
     /// Jobs that were ever forgotten, safely or not.
     pub(super) forgotten: BTreeSet<JobId>,
+    /// Submits that are not safe yet.
+    unsafe_submits: BTreeMap<SubmitId, (Seq, JobId)>,
 }
 
 impl ServerHost {
@@ -66,11 +69,6 @@ impl World {
         };
         self.server.life += 1;
         self.server.booted = (self.now, node.boot_tick());
-        if node.epoch() <= self.server.epoch && self.server.life > 1 && self.sim.journal {
-            // Allowed only where nobody has ever heard of the boot before; then its number is free.
-            self.watch.trace.push(format_args!("{} epoch {} again", self.now.0, node.epoch()));
-        }
-        self.server.epoch = node.epoch();
         self.server.node = Some(node);
         self.watch.restarted(self.server.tick(self.now), &self.server.disk);
         self.check_promises();
@@ -83,6 +81,7 @@ impl World {
             return;
         }
         self.watch.trace.push(format_args!("{} the server is killed", self.now.0));
+        self.server.unsafe_submits.clear();
         let kept = self.rng.below(self.server.pending.len() as u64 + 1);
         let kept: Vec<Record> = self.server.pending.drain(..).take(kept as usize).flatten().collect();
         self.server.disk.extend(kept);
@@ -147,6 +146,7 @@ impl World {
         {
             self.server.disk.extend(batch);
         }
+        self.server.unsafe_submits.retain(|_, (at, _)| *at > seq);
         self.server_input(ServerInput::Durable { seq });
     }
 
@@ -191,6 +191,7 @@ impl World {
                 ServerOutput::Append { first_seq, records } => self.append(at, first_seq, records),
                 ServerOutput::ToWorker { link, messages } => self.tell_worker(at, link, messages),
                 ServerOutput::ToClient { link, replies } => {
+                    self.check_replies(&replies);
                     if let Some(arrives) = self.net.down(self.now, link) {
                         self.plan(arrives, Event::ToClient(link, Down::Said(replies)));
                     }
@@ -212,10 +213,16 @@ impl World {
         if first_seq != self.server.appended().next() {
             return self.watch.fail(format!("an append begins at {first_seq} behind {}", self.server.appended()));
         }
+        let mut seq = self.server.appended();
         for record in &records {
             self.watch.see(at, What::Fact(record));
-            if let Fact::JobForgotten { job } = &record.fact {
-                self.server.forgotten.insert(*job);
+            seq = seq.next();
+            match &record.fact {
+                Fact::JobForgotten { job } => _ = self.server.forgotten.insert(*job),
+                Fact::Submitted { job, base, .. } if self.sim.journal => {
+                    self.server.unsafe_submits.insert(SubmitId(base.0), (seq, *job));
+                }
+                _ => {}
             }
         }
         if !self.sim.journal {
@@ -233,6 +240,14 @@ impl World {
 
     fn tell_worker(&mut self, at: Tick, link: LinkId, messages: Vec<ToWorker>) {
         for message in &messages {
+            let work = match message {
+                ToWorker::Open(open) => &open.work[..],
+                ToWorker::Extend { work, .. } => work,
+                _ => &[],
+            };
+            if let Some(work) = work.iter().find(|work| self.server.unsafe_submits.contains_key(&work.submit)) {
+                self.watch.fail(format!("durability: work of submit {} leaves before that is safe", work.submit));
+            }
             let Some(known) = self.net.links.get_mut(&link) else { continue };
             if let ToWorker::Welcome(welcome) = message {
                 known.worker = Some(welcome.worker);
@@ -242,19 +257,38 @@ impl World {
             }
         }
         let Some(arrives) = self.net.down(self.now, link) else { return };
-        let again: Vec<ToWorker> = messages.iter().filter(|message| self.says_again(message)).cloned().collect();
+        let again: Vec<ToWorker> = messages.iter().filter(|message| says_again(message)).cloned().collect();
         self.plan(arrives, Event::ToWorker(link, Down::Said(messages)));
         if !again.is_empty() && self.rng.chance(self.doubled_percent()) {
             self.plan(arrives, Event::ToWorker(link, Down::Said(again)));
         }
     }
 
-    /// A second word to go on would be a word of its own.
-    fn says_again(&self, message: &ToWorker) -> bool {
-        !matches!(message, ToWorker::GoOn { .. })
+    /// What clients are told is safe.
+    fn check_replies(&mut self, replies: &[Reply]) {
+        let safe = Seq(self.server.disk.len() as u64);
+        for reply in replies {
+            let early = match &reply.reply {
+                ClientReply::Submitted { job } => {
+                    // Another submit to the same open job may be younger than the one that is answered.
+                    let created = self.watch.model.jobs.get(job).and_then(|job| job.tasks.first());
+                    created.is_some_and(|first| self.server.unsafe_submits.contains_key(&SubmitId(first.0)))
+                }
+                ClientReply::Events(events) => events.iter().any(|event| event.seq > safe),
+                _ => false,
+            };
+            if early {
+                self.watch.fail(format!("durability: a client is told what is not safe: {:?}", reply.reply));
+            }
+        }
     }
 
     pub(super) fn doubled_percent(&self) -> u64 {
         if self.is_healed { 0 } else { self.sim.faults.doubled_percent }
     }
+}
+
+/// A second word to go on would be a word of its own.
+const fn says_again(message: &ToWorker) -> bool {
+    !matches!(message, ToWorker::GoOn { .. })
 }

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use hq_core::{Call, FromWorker, LinkId, Reply, Rng, RunId, Seq, Span, Tick, ToWorker, WorkerConfig};
+use hq_core::{
+    Call, ClientRequest, FromWorker, JobSpec, JobTarget, LinkId, Profile, Reply, Request, Rng, RunId, Seq, Span,
+    Submit, TaskIds, Tick, ToWorker, WorkerConfig, WorkerId,
+};
 
 use super::{
     Act, Faults, Simulation,
@@ -11,6 +14,7 @@ use super::{
     worker_host::WorkerHost,
 };
 use crate::{
+    body::RunSpec,
     invariants::{Freshness, What},
     report::Report,
     trace::Trace,
@@ -168,6 +172,7 @@ impl World {
         report.events = self.events;
         report.restarts = self.server.life.saturating_sub(1);
         report.ended = self.now;
+        self.close()?;
         report.digest = self.watch.trace.digest();
         Ok(report)
     }
@@ -176,7 +181,7 @@ impl World {
         self.acts_left == 0 && self.watch.model.unfinished.is_empty() && (self.sim.heal.is_none() || self.is_healed)
     }
 
-    /// Lanes close, the dead leave; then the server is told to end.
+    /// Lanes close, the dead leave.
     fn come_to_rest(&mut self) -> Result<(), String> {
         if !self.watch.model.unfinished.is_empty() {
             return Ok(());
@@ -186,13 +191,43 @@ impl World {
         if let Some(node) = &self.server.node {
             self.watch.see(self.server.tick(self.now), What::Over(node.scheduler()));
         }
-        self.check()?;
+        self.check()
+    }
+
+    /// What was left is probed; then the server is told to end.
+    fn close(&mut self) -> Result<(), String> {
+        if self.sim.heal.is_some() {
+            self.probe()?;
+        }
         self.interrupt_server();
         let until = self.now.after(Span::secs(20));
         while self.server.node.is_some() && self.step(until)? {}
         self.check()?;
         if self.server.node.is_some() {
             return Err("liveness: the server was told to end and did not".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A gang of all workers of a group runs only where each of them is really free.
+    fn probe(&mut self) -> Result<(), String> {
+        let workers = &self.watch.model.workers;
+        let members = workers.values().filter(|worker| worker.config.group == "default").count() as u32;
+        let before: Vec<WorkerId> = workers.keys().copied().collect();
+        if members == 0 {
+            return Ok(());
+        }
+        let target = JobTarget::New(JobSpec::default());
+        let profile = Profile::new(Request::gang(members));
+        let body = RunSpec::takes(Span(1)).blob();
+        let probe = Submit::array(target, TaskIds::Next(1), hq_core::PROGRAM_KIND, body, profile);
+        self.acts_left += 1;
+        self.plan(self.now, Event::Act(0, Box::new(Act::Ask(ClientRequest::Submit(Box::new(probe))))));
+        let until = self.now.after(Span::secs(30));
+        while !self.is_done() && self.step(until)? {}
+        // One that leaves by its own limits takes the probe's ground away.
+        if !self.is_done() && self.watch.model.workers.keys().copied().eq(before) {
+            return Err(format!("liveness: {members} workers have nothing to do, and a gang of them does not run"));
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use hq_core::{Fact, Ordinal, OrdinalRange};
 use super::{Invariant, Step, What};
 use crate::model::each;
 
-/// I7: a task is granted only after each end it needs, by kind of edge; one that can never run ends in the same step.
+/// I7: a task is granted only after each end it needs, by kind of edge; one that can never run ends in the same step, and no
+/// other is aborted unless its job failed too often.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     /// New tasks, and those that wait for a task that has just ended.
@@ -32,7 +33,13 @@ impl Invariant for Dependencies {
                 }
                 Fact::TasksFinished { ends, .. } => self.ended(step, each(&ends.tasks)),
                 Fact::TaskFailed { task, .. } => self.ended(step, [*task]),
-                Fact::TasksCanceled { tasks } | Fact::TasksAborted { tasks } => self.ended(step, each(tasks)),
+                Fact::TasksCanceled { tasks } => self.ended(step, each(tasks)),
+                Fact::TasksAborted { tasks } => {
+                    if let Some(task) = each(tasks).find(|task| !may_be_aborted(step, *task)) {
+                        return Err(format!("task {task} is aborted and could still run"));
+                    }
+                    self.ended(step, each(tasks));
+                }
                 _ => {}
             },
             What::Settled(_) => {
@@ -55,4 +62,10 @@ impl Dependencies {
             self.suspects.extend(&task.awaited_by);
         }
     }
+}
+
+fn may_be_aborted(step: &Step<'_>, id: Ordinal) -> bool {
+    let Some(task) = step.model.tasks.get(&id) else { return false };
+    let max_fails = step.model.jobs.get(&task.job).and_then(|job| job.max_fails);
+    task.is_doomed(step.model) || max_fails.is_some_and(|max| step.model.counts(task.job).failed > u64::from(max))
 }
