@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
-use crate::{CancelToken, state::QueueKey};
+use crate::{CancelToken, round::Blocked, state::QueueKey};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mind {
@@ -28,6 +28,10 @@ pub(crate) struct Mind {
     pub(crate) dirty_workers: BTreeSet<WorkerId>,
     /// Workers with room for what is being called back, and maybe for more of it.
     pub(crate) unserved: BTreeSet<WorkerId>,
+    /// Queues that wait, and the places that are held for them.
+    pub(crate) held: Vec<Blocked>,
+    /// When time takes such a place away from its queue.
+    pub(crate) held_until: Option<Tick>,
     pub(crate) withdrawals: Vec<Withdrawal>,
     pub(crate) last_token: u64,
     /// Workers with nothing to do, and since when.

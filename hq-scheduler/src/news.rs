@@ -26,6 +26,7 @@ impl Scheduler {
                 self.emit(now, Fact::WorkerLost { worker, reason }, &mut fx);
                 // Its recalls will not be answered.
                 self.mind.dirty_workers.append(&mut self.mind.unserved);
+                self.release_with(worker);
                 self.mind.dirty_workers.remove(&worker);
             }
             News::Report { worker, lane } => {

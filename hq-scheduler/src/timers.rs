@@ -9,6 +9,7 @@ impl Scheduler {
     pub fn handle_timeout(&mut self, now: Tick) {
         self.stop_idle(now);
         self.call_back_late_lanes(now);
+        self.release_late(now);
         if self.mind.withdrawals.iter().any(|withdrawal| withdrawal.deadline <= now) {
             self.settle(now, Effects::default());
         }
@@ -20,7 +21,7 @@ impl Scheduler {
             self.mind.idle.iter().filter_map(|(worker, since)| Some(since.after(self.idle_timeout(*worker)?))).min();
         let limit = self.mind.limits.first().map(|(at, _)| *at);
         let withdrawal = self.mind.withdrawals.iter().map(|withdrawal| withdrawal.deadline).min();
-        [idle, limit, withdrawal].into_iter().flatten().min()
+        [idle, limit, withdrawal, self.mind.held_until].into_iter().flatten().min()
     }
 
     fn idle_timeout(&self, worker: WorkerId) -> Option<Span> {

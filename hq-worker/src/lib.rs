@@ -16,5 +16,5 @@ pub use program::{NOT_INHERITED, ProgramOptions, ProgramRunner, inherited_enviro
 pub use runner::{AsyncRunner, ClosureThreads, Done, EndSink, FnRunner, Runners, TaskContext, TaskRunner};
 pub use worker::{WorkerHandle, WorkerOptions, run_worker};
 
-// What an author of a task runner meets in signatures.
-pub use hq_node::{StartOrder, StopHow};
+// What the starter of a worker and an author of a task runner meet in signatures.
+pub use hq_node::{Exit, StartOrder, StopHow};

@@ -9,6 +9,9 @@ use tracing::warn;
 /// A batch system that does not answer must not keep a worker from starting.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
 
+/// The allocator of this machine; it tells its workers by the variable `HQ_ALLOCATION_ID`.
+const LOCAL: &str = "Local";
+
 /// Which batch system a worker lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ManagerArg {
@@ -28,6 +31,9 @@ pub(crate) enum ManagerArg {
 /// When the batch system is named and its variables are not set.
 pub(crate) async fn detect(manager: ManagerArg) -> anyhow::Result<Option<(BatchJob, Option<Span>)>> {
     let Some(job) = batch_job(manager, |name| std::env::var(name).ok())? else { return Ok(None) };
+    if job.manager == LOCAL {
+        return Ok(Some((job, None)));
+    }
     let asked = job.clone();
     let answer = tokio::task::spawn_blocking(move || remaining(&asked));
     let remaining = match tokio::time::timeout(ANSWER_MAX, answer).await {
@@ -46,7 +52,8 @@ fn batch_job(manager: ManagerArg, env: impl Fn(&str) -> Option<String>) -> anyho
     let slurm = || env("SLURM_JOB_ID").or_else(|| env("SLURM_JOBID")).map(|id| job("Slurm", id));
     match manager {
         ManagerArg::None => Ok(None),
-        ManagerArg::Detect => Ok(pbs().or_else(slurm)),
+        // The engine's own allocator comes first: it may itself run inside a batch job.
+        ManagerArg::Detect => Ok(env("HQ_ALLOCATION_ID").map(|id| job(LOCAL, id)).or_else(pbs).or_else(slurm)),
         ManagerArg::Pbs => match pbs() {
             Some(job) => Ok(Some(job)),
             None => bail!("this is no PBS job: the variables PBS_ENVIRONMENT and PBS_JOBID are not set"),
@@ -100,12 +107,14 @@ mod tests {
         const PBS: &[(&str, &str)] = &[("PBS_ENVIRONMENT", "x"), ("PBS_JOBID", "1.p")];
         const SLURM: &[(&str, &str)] = &[("SLURM_JOBID", "2")];
         const BOTH: &[(&str, &str)] = &[("PBS_ENVIRONMENT", "x"), ("PBS_JOBID", "1.p"), ("SLURM_JOB_ID", "2")];
+        const OURS: &[(&str, &str)] = &[("SLURM_JOB_ID", "2"), ("HQ_ALLOCATION_ID", "a-1")];
         for (manager, env, expected) in [
             (ManagerArg::Detect, &[][..], Some(None)),
             (ManagerArg::Detect, PBS, Some(Some(("PBS", "1.p")))),
             (ManagerArg::Detect, SLURM, Some(Some(("Slurm", "2")))),
             (ManagerArg::Detect, BOTH, Some(Some(("PBS", "1.p")))),
             (ManagerArg::Detect, &PBS[1..], Some(None)),
+            (ManagerArg::Detect, OURS, Some(Some(("Local", "a-1")))),
             (ManagerArg::None, BOTH, Some(None)),
             (ManagerArg::Slurm, BOTH, Some(Some(("Slurm", "2")))),
             (ManagerArg::Pbs, SLURM, None),

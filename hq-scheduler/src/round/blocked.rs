@@ -15,7 +15,7 @@ use crate::{
 
 /// A queue that could use workers that have no room for it now.
 #[derive(Clone, Debug)]
-pub(super) struct Blocked {
+pub(crate) struct Blocked {
     pub(super) key: QueueKey,
     pub(super) rank: Rank,
     /// Workers that hold a place for it. The others are not needed.

@@ -98,7 +98,7 @@ impl Scheduler {
         };
         self.emit(now, fact, &mut Effects::default());
         let Some(request) = self.state.classes.get(key.class).requests.first().cloned() else { return };
-        let not_after = deadline.map(|deadline| deadline.before(request.min_time()).since(now));
+        let not_after = self.limit_lane(grant, deadline, &request).map(|limit| limit.since(now));
         let work = self.work_for(main, &tasks);
         let open =
             Open { grant, request, variant: 0, variants: 1, allocation: Allocation::default(), hosts, work, not_after };

@@ -4,6 +4,7 @@
 
 mod blocked;
 mod gang;
+mod hold;
 mod lanes;
 mod place;
 mod recall;
@@ -12,6 +13,8 @@ mod slots;
 use std::collections::BTreeSet;
 
 use hq_core::{Ordinal, Tick, WorkerId};
+
+pub(crate) use self::blocked::Blocked;
 
 use crate::{
     Scheduler,
@@ -22,14 +25,17 @@ use crate::{
 impl Scheduler {
     pub(crate) fn round(&mut self, now: Tick) {
         self.settle_lanes(now);
-        let workers = std::mem::take(&mut self.mind.dirty_workers);
-        let queues = std::mem::take(&mut self.mind.dirty_queues);
-        if !workers.is_empty() || !queues.is_empty() {
+        self.release_holds();
+        let mut touched: BTreeSet<WorkerId> = BTreeSet::new();
+        // Again while places that are not held any more may be room for others.
+        while !self.mind.dirty_workers.is_empty() || !self.mind.dirty_queues.is_empty() {
+            let workers = std::mem::take(&mut self.mind.dirty_workers);
+            let queues = std::mem::take(&mut self.mind.dirty_queues);
             let blocked = self.place(now, &workers, &queues);
             self.call_back(now, &workers, &queues, &blocked);
+            self.hold(now, blocked);
+            touched.extend(workers);
         }
-        let touched: BTreeSet<WorkerId> =
-            workers.into_iter().chain(std::mem::take(&mut self.mind.dirty_workers)).collect();
         self.note_idle(now, touched);
     }
 

@@ -1,9 +1,6 @@
 //! Places for the tasks of one queue: the placement ranks them, the core takes one after the other while they fit.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
@@ -12,7 +9,7 @@ use crate::{
     Action, Scheduler,
     policy::{PlacementKey, Rank, SlotView},
     pool::Pools,
-    state::{Effects, QueueKey},
+    state::{Effects, QueueKey, Worker},
 };
 
 /// A place that was chosen.
@@ -141,7 +138,8 @@ impl Scheduler {
         let Some(request) = class.requests.get(usize::from(slot.variant)).cloned() else { return };
         let variants = class.requests.len() as u8;
         self.mind.idle.remove(&slot.worker);
-        let not_after = self.limit_lane(grant, slot.worker, &request);
+        let deadline = self.state.workers.get(&slot.worker).and_then(Worker::deadline);
+        let not_after = self.limit_lane(grant, deadline, &request);
         let work = self.work_for(slot.worker, tasks);
         let open = Open {
             grant,
@@ -156,10 +154,9 @@ impl Scheduler {
         self.actions.push_back(Action::Send { worker: slot.worker, message: ToWorker::Open(Box::new(open)) });
     }
 
-    /// Until when a lane on a worker with a limited life may start tasks.
-    pub(super) fn limit_lane(&mut self, grant: GrantId, worker: WorkerId, request: &Arc<Request>) -> Option<Tick> {
-        let deadline = self.state.workers.get(&worker)?.deadline()?;
-        let limit = deadline.before(request.min_time());
+    /// Until when a grant on a worker that ends at `deadline` may start tasks.
+    pub(super) fn limit_lane(&mut self, grant: GrantId, deadline: Option<Tick>, request: &Request) -> Option<Tick> {
+        let limit = deadline?.before(request.min_time());
         self.mind.limits.insert((limit, grant));
         self.mind.lanes.entry(grant).or_default().not_after = Some(limit);
         Some(limit)

@@ -3,8 +3,7 @@ use std::{os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use hq_core::{OnServerLost, PROGRAM_KIND, ResourceDef, Span, WorkerConfig, WorkerId, WorkerInfo};
-use hq_node::Exit;
-use hq_worker::{ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
+use hq_worker::{Exit, ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
 use tracing::info;
 
 use crate::{
