@@ -222,6 +222,9 @@ pub enum Fact {
         /// What went wrong, if something did.
         error: Option<String>,
     },
+    /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
+    /// this is what they cut.
+    ServerStopped,
 }
 
 impl Fact {

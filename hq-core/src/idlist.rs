@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::runs::{Tangle, apart};
+
 /// Task numbers as runs with a step, in the order given: index to number and back in O(log runs).
 ///
 /// A million consecutive numbers take as much room as one.
@@ -97,7 +99,8 @@ impl IdList {
 
     fn checked(runs: Vec<Run>) -> Result<Self, IdListError> {
         let list = Self::from(runs);
-        if list.has_duplicates() { Err(IdListError::Overlap) } else { Ok(list) }
+        list.distinct().map_err(|_| IdListError::Overlap)?;
+        Ok(list)
     }
 
     /// How many numbers.
@@ -156,10 +159,28 @@ impl IdList {
         result
     }
 
-    /// Whether the two lists share a number.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
-        few.runs.iter().any(|a| many.runs.iter().any(|b| runs_meet(*a, *b)))
+    /// The smallest number.
+    pub fn min(&self) -> Option<u32> {
+        self.runs.iter().map(|run| run.start).min()
+    }
+
+    /// Whether each number occurs once. The work follows the number of runs, not of numbers.
+    ///
+    /// # Errors
+    /// Names a number that occurs twice, or says that the list is too tangled to tell.
+    pub fn distinct(&self) -> Result<(), Tangle> {
+        if self.by_number.is_empty() { apart(&self.runs, &[]) } else { Ok(()) }
+    }
+
+    /// Whether no number is in both lists, each of which is [`distinct`](Self::distinct).
+    ///
+    /// # Errors
+    /// Names a number that is in both, or says that the lists are too tangled to tell.
+    pub fn apart(&self, other: &Self) -> Result<(), Tangle> {
+        if self.max() < other.min() || other.max() < self.min() {
+            return Ok(());
+        }
+        apart(&self.runs, &other.runs)
     }
 
     /// Reads `n`, `n-m` and `n-m:step`, joined by commas; blanks around items and `_` in numbers are allowed.
@@ -186,23 +207,6 @@ impl IdList {
     fn run_at(&self, index: u64) -> Option<usize> {
         (index < self.len).then(|| self.offsets.partition_point(|offset| *offset <= index) - 1)
     }
-
-    fn has_duplicates(&self) -> bool {
-        self.by_number.is_empty()
-            && self.runs.iter().enumerate().any(|(i, a)| self.runs[..i].iter().any(|b| runs_meet(*a, *b)))
-    }
-}
-
-/// Whether two runs share a number; the shorter one is walked where both have steps.
-fn runs_meet(a: Run, b: Run) -> bool {
-    if a.start > b.last() || b.start > a.last() {
-        return false;
-    }
-    if a.step == 1 && b.step == 1 {
-        return true;
-    }
-    let (short, long) = if a.count <= b.count { (a, b) } else { (b, a) };
-    (0..short.count).any(|i| long.position(short.start + i * short.step).is_some())
 }
 
 fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {

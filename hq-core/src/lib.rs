@@ -17,6 +17,7 @@ mod program;
 mod ranges;
 pub mod resource;
 mod rng;
+mod runs;
 mod submit;
 mod time;
 mod worker;
@@ -46,6 +47,7 @@ pub use resource::{
     WorkerResources,
 };
 pub use rng::Rng;
+pub use runs::Tangle;
 pub use submit::{DepKind, Deps, JobTarget, Parts, Profile, Submit, TaskIds};
 pub use time::{ParseSpanError, Span, Tick};
 pub use worker::{BatchJob, LossReason, OnServerLost, PROGRAM_KIND, WorkerConfig};

@@ -49,7 +49,8 @@ impl OrdinalRange {
 
     /// The ordinals, one by one.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Ordinal> + DoubleEndedIterator + use<> {
-        (0..self.len as usize).map(move |i| Ordinal(self.start.0 + i as u64))
+        let len = self.end().0 - self.start.0; // Not the length as given, which may lead past the last ordinal.
+        (0..len as usize).map(move |i| Ordinal(self.start.0 + i as u64))
     }
 }
 

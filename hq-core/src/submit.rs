@@ -237,6 +237,31 @@ impl Submit {
         }
     }
 
+    /// Whether the columns fit together, whatever the tasks are.
+    ///
+    /// # Errors
+    /// One line for people.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let n = self.ids.count();
+        let fits = |len: u64| len == 0 || len == n;
+        if n > u64::from(u32::MAX) {
+            return Err("a submit can have at most 4294967295 tasks");
+        }
+        if self.profiles.is_empty() || self.profiles.len() > 1 << 16 {
+            return Err("a submit has to have 1 to 65536 profiles");
+        }
+        if self.profile_of.iter().any(|profile| usize::from(*profile) >= self.profiles.len()) {
+            return Err("a task refers to a profile that does not exist");
+        }
+        if !fits(self.profile_of.len() as u64) || !fits(self.parts.len()) || !fits(self.deps.rows()) {
+            return Err("the columns of the submit differ in length");
+        }
+        if !self.parts.is_sound() || !self.deps.is_sound() {
+            return Err("the columns of the submit contradict each other");
+        }
+        Ok(())
+    }
+
     /// Index of the profile of task `index`.
     pub fn profile_index(&self, index: u64) -> u16 {
         self.profile_of.get(index as usize).copied().unwrap_or(0)

@@ -32,7 +32,8 @@ impl Urgency {
             | Fact::TasksAborted { .. }
             | Fact::QueueCreated { .. }
             | Fact::QueueRemoved { .. }
-            | Fact::AllocationIntended { .. } => Self::Now,
+            | Fact::AllocationIntended { .. }
+            | Fact::ServerStopped => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
             | Fact::GrantOpened { .. }

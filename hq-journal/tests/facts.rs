@@ -88,6 +88,7 @@ fn every_fact() -> Vec<Fact> {
         Fact::AllocationQueued { queue, key: key.clone(), id: "17".into() },
         Fact::AllocationStarted { queue, key: key.clone() },
         Fact::AllocationEnded { queue, key, error: Some(error) },
+        Fact::ServerStopped,
     ]
 }
 

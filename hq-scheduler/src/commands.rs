@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hq_core::{
     CancelOutcome, CloseOutcome, Epoch, Fact, IdList, JobId, JobSpec, JobTarget, Ordinal, Refusal, Span, Submit,
-    TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
+    Tangle, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 use crate::{Action, CancelToken, JoinRefused, Scheduler, state::Effects};
@@ -19,13 +19,11 @@ pub enum Canceling {
 }
 
 const HEARTBEAT_MIN: Span = Span::millis(150);
-/// More tasks in one submit cannot be numbered.
-const TASKS_MAX: u64 = 1 << 32;
 
 impl Scheduler {
     /// Begins a life: the epoch after the last one. Workers of the life before are gone, their tasks wait again.
     pub fn boot(&mut self, now: Tick, server_uid: String, wall: u64, version: String) -> Epoch {
-        let epoch = Epoch(self.state.epoch.0 + 1);
+        let epoch = Epoch(self.state.epoch.0.saturating_add(1));
         let mut fx = Effects::default();
         self.emit(now, Fact::Boot { epoch, server_uid, wall, version }, &mut fx);
         self.mind = crate::mind::Mind::default();
@@ -149,20 +147,25 @@ impl Scheduler {
 
     /// What the numbers of the submit are: given and new in the job, or the next free ones.
     fn settle_ids(&self, job: JobId, submit: &Submit) -> Result<IdList, Refusal> {
-        let submits = self.state.jobs.get(&job).map(|job| job.submits.as_slice()).unwrap_or_default();
-        let known = || submits.iter().filter_map(|base| self.state.submits.get(base)?.ids());
+        let known = self.state.jobs.get(&job);
+        let top = known.and_then(|known| known.top);
         match &submit.ids {
             TaskIds::Given(ids) => {
-                if let Some(other) = known().find(|other| other.overlaps(ids)) {
-                    let twice = ids.iter().find(|number| other.index_of(*number).is_some()).unwrap_or(0);
-                    return Err(Refusal::TaskExists(TaskNumber(twice), job));
+                ids.distinct().map_err(|tangle| invalid(&tangle.to_string()))?;
+                let (Some(known), true) = (known, ids.min() <= top) else { return Ok(ids.clone()) };
+                let bases = known.by_number.range(..=ids.max().unwrap_or(0)).map(|(_, base)| base);
+                for other in bases.filter_map(|base| self.state.submits.get(base)?.ids()) {
+                    other.apart(ids).map_err(|tangle| match tangle {
+                        Tangle::Twice(number) => Refusal::TaskExists(TaskNumber(number), job),
+                        Tangle::TooMany => invalid(&tangle.to_string()),
+                    })?;
                 }
                 Ok(ids.clone())
             }
             TaskIds::Next(count) => {
-                let first = match known().filter_map(IdList::max).max() {
+                let first = match top {
                     None => 0,
-                    Some(max) => max.checked_add(1).ok_or_else(|| invalid("no more task numbers in this job"))?,
+                    Some(top) => top.checked_add(1).ok_or_else(|| invalid("no more task numbers in this job"))?,
                 };
                 if count.checked_sub(1).is_some_and(|n| first.checked_add(n).is_none()) {
                     return Err(invalid("no more task numbers in this job"));
@@ -190,29 +193,12 @@ impl Scheduler {
     }
 }
 
-/// Whether the columns of a submit fit together.
+/// Whether it is something that can be taken.
 fn check_shape(submit: &Submit) -> Result<(), Refusal> {
-    let n = submit.ids.count();
-    let fits = |len: u64| len == 0 || len == n;
-    if n == 0 && matches!(submit.job, JobTarget::New(_)) {
+    if submit.ids.count() == 0 && matches!(submit.job, JobTarget::New(_)) {
         return Err(invalid("a submit has to have at least one task"));
     }
-    if n >= TASKS_MAX {
-        return Err(invalid("a submit can have at most 4294967295 tasks"));
-    }
-    if submit.profiles.is_empty() || submit.profiles.len() > 1 << 16 {
-        return Err(invalid("a submit has to have 1 to 65536 profiles"));
-    }
-    if submit.profile_of.iter().any(|profile| usize::from(*profile) >= submit.profiles.len()) {
-        return Err(invalid("a task refers to a profile that does not exist"));
-    }
-    if !fits(submit.profile_of.len() as u64) || !fits(submit.parts.len()) || !fits(submit.deps.rows()) {
-        return Err(invalid("the columns of the submit differ in length"));
-    }
-    if !submit.parts.is_sound() || !submit.deps.is_sound() {
-        return Err(invalid("the columns of the submit contradict each other"));
-    }
-    Ok(())
+    submit.check().map_err(invalid)
 }
 
 fn invalid(text: &str) -> Refusal {

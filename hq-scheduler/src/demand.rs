@@ -2,7 +2,7 @@
 
 use hq_core::WorkerConfig;
 
-use crate::{Scheduler, pool::Pools};
+use crate::{Scheduler, pool::Pools, round::LANES_MAX};
 
 impl Scheduler {
     /// How many new workers of that kind would get at least one of the tasks that wait now, `max` at most; tasks that a gang
@@ -50,8 +50,9 @@ impl Scheduler {
 
 /// Places as many of `left` tasks as fit; says how many are left.
 fn fill(pools: &mut Pools, requests: &[&std::sync::Arc<hq_core::Request>], mut left: u64) -> u64 {
+    let least = left.saturating_sub(LANES_MAX as u64);
     for request in requests {
-        while left > 0 {
+        while left > least {
             let Some(allocation) = pools.allocate(request) else { break };
             pools.take(&allocation);
             left -= 1;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
-use crate::{CancelToken, round::Blocked, state::QueueKey};
+use crate::{CancelToken, state::QueueKey};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mind {
@@ -16,8 +16,8 @@ pub(crate) struct Mind {
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
     /// Measured mean run time.
     pub(crate) mean_run: BTreeMap<ClassId, Span>,
-    /// Workers that could ever run the class, time left aside.
-    pub(crate) capable: BTreeMap<ClassId, BTreeSet<WorkerId>>,
+    /// Workers that could ever run the class.
+    pub(crate) capable: BTreeMap<ClassId, Capable>,
     /// All that the present workers have, in parts.
     pub(crate) totals: BTreeMap<String, u64>,
     /// Which workers have the body of a submit.
@@ -28,8 +28,8 @@ pub(crate) struct Mind {
     pub(crate) dirty_workers: BTreeSet<WorkerId>,
     /// Workers with room for what is being called back, and maybe for more of it.
     pub(crate) unserved: BTreeSet<WorkerId>,
-    /// Queues that wait, and the places that are held for them.
-    pub(crate) held: Vec<Blocked>,
+    /// Queues for whose sake others wait, and the workers that are held for them.
+    pub(crate) held: BTreeMap<QueueKey, BTreeSet<WorkerId>>,
     /// When time takes such a place away from its queue.
     pub(crate) held_until: Option<Tick>,
     pub(crate) withdrawals: Vec<Withdrawal>,
@@ -39,6 +39,15 @@ pub(crate) struct Mind {
     /// Until when a lane may start tasks, where that is limited.
     pub(crate) limits: BTreeSet<(Tick, GrantId)>,
     pub(crate) needs_round: bool,
+}
+
+/// Workers that could run a class.
+#[derive(Debug, Default)]
+pub(crate) struct Capable {
+    /// When they are idle, time left aside.
+    pub(crate) all: BTreeSet<WorkerId>,
+    /// Those of them that are not known to be too full.
+    pub(crate) roomy: BTreeSet<WorkerId>,
 }
 
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
 //! What the outside tells. Stale news change nothing.
 
 use hq_core::{
-    End, Ends, Fact, GrantId, LaneReport, OrdinalRange, Outcome, RunEnd, Span, TaskState, Tick, ToWorker, WorkerId,
+    End, Ends, Fact, GrantId, LaneReport, OrdinalRange, Outcome, RangeSet, RunEnd, Span, TaskState, Tick, ToWorker,
+    WorkerId,
 };
 
 use crate::{
@@ -20,7 +21,8 @@ impl Scheduler {
                 self.count_resources(&config, false);
                 self.mind.idle.remove(&worker);
                 for workers in self.mind.capable.values_mut() {
-                    workers.remove(&worker);
+                    workers.all.remove(&worker);
+                    workers.roomy.remove(&worker);
                 }
                 self.forget_worker_bodies(worker);
                 self.emit(now, Fact::WorkerLost { worker, reason }, &mut fx);
@@ -56,6 +58,9 @@ impl Scheduler {
                     self.mind.hungry.insert(grant);
                 }
                 self.mind.dirty_workers.append(&mut self.mind.unserved);
+                if self.too_late(grant, now) {
+                    self.call_back_all(grant); // The limit passed while this recall was on its way.
+                }
             }
         }
         self.settle(now, fx);
@@ -69,11 +74,16 @@ impl Scheduler {
     fn report(&mut self, now: Tick, report: &LaneReport, fx: &mut Effects) -> bool {
         let grant = report.grant;
         let mut finished: Vec<End> = Vec::new();
+        let mut seen = RangeSet::new();
         let mut held = false;
         for end in &report.ended {
             let Some(lane) = self.state.grants.get(&grant).filter(|lane| lane.tasks.contains(end.task)) else {
                 continue;
             };
+            if seen.contains(end.task) {
+                continue; // Told twice: those that finished leave the lane only with the whole batch.
+            }
+            seen.insert(OrdinalRange::one(end.task));
             let times = place_run(lane, now, end);
             let ended = self.state.task_state(end.task).is_none_or(TaskState::is_end);
             if end.outcome == Outcome::Finished && !ended {

@@ -1,9 +1,12 @@
 //! What a placement is worth: the weighted share of the cluster that it puts to use. Fixed point, no floats.
 
+use std::collections::BTreeSet;
+
 use hq_core::{Amount, Quantity, Request, WorkerConfig, WorkerId};
 
 use crate::{
     Scheduler,
+    mind::Capable,
     pool::Pools,
     state::{Class, Worker},
 };
@@ -25,8 +28,8 @@ impl Scheduler {
                 let name = entry.resource.as_str();
                 share(name, amount_on(pools, name, entry.quantity))
             })
-            .sum();
-        u64::try_from(sum * u128::from(request.weight()) / u128::from(Amount::PARTS)).unwrap_or(u64::MAX)
+            .fold(0, u128::saturating_add);
+        u64::try_from(sum.saturating_mul(u128::from(request.weight())) / u128::from(Amount::PARTS)).unwrap_or(u64::MAX)
     }
 
     /// Adds a worker's resources to the cluster's, or takes them away.
@@ -43,7 +46,8 @@ impl Scheduler {
         let Some(worker) = self.state.workers.get(&id) else { return };
         for (class, workers) in &mut self.mind.capable {
             if could_ever(self.state.classes.get(*class), worker) {
-                workers.insert(id);
+                workers.all.insert(id);
+                workers.roomy.insert(id);
             }
         }
     }
@@ -54,9 +58,16 @@ impl Scheduler {
             return;
         }
         let known = self.state.classes.get(class);
-        let workers =
-            self.state.workers.iter().filter(|(_, worker)| could_ever(known, worker)).map(|(id, _)| *id).collect();
-        self.mind.capable.insert(class, workers);
+        let workers = self.state.workers.iter().filter(|(_, worker)| could_ever(known, worker)).map(|(id, _)| *id);
+        let all: BTreeSet<WorkerId> = workers.collect();
+        self.mind.capable.insert(class, Capable { roomy: all.clone(), all });
+    }
+
+    /// Notes that a worker may have room for anything again.
+    pub(crate) fn note_room(&mut self, worker: WorkerId) {
+        for workers in self.mind.capable.values_mut().filter(|workers| workers.all.contains(&worker)) {
+            workers.roomy.insert(worker);
+        }
     }
 }
 

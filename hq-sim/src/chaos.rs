@@ -78,7 +78,8 @@ fn worker(rng: &mut Rng) -> WorkerConfig {
         _ => &[],
     };
     let mut config = WorkerConfig::new("node", resources(cpus, others));
-    config.heartbeat = Span(rng.range(200_000, 8_000_000));
+    // Short ones, so that a loss by silence meets lanes that are still at work.
+    config.heartbeat = Span(if rng.chance(60) { rng.range(160_000, 600_000) } else { rng.range(600_000, 8_000_000) });
     if rng.chance(30) {
         config.time_limit = Some(Span(rng.range(2_000_000, 60_000_000)));
     }
@@ -121,7 +122,7 @@ fn request(rng: &mut Rng) -> Request {
 }
 
 fn variants(rng: &mut Rng) -> Variants {
-    if rng.chance(8) {
+    if rng.chance(12) {
         let gang = Request::gang(rng.range(1, 3) as u32);
         return if rng.chance(30) { gang.with_min_time(Span(rng.below(5_000_000))) } else { gang }.into();
     }

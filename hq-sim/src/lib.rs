@@ -9,9 +9,11 @@ mod chaos;
 mod cluster;
 pub mod invariants;
 mod model;
+pub mod policy;
 mod report;
 mod trace;
 pub mod wfcommons;
+pub mod workload;
 
 pub use body::{RunSpec, SIM_KIND};
 pub use chaos::chaos;

@@ -50,6 +50,7 @@ fn split_records_are_enough_for_their_role() {
     }
     let mut command = cluster.bare_command();
     command.args(["--server-dir", "acc/worker", "worker", "start", "--cpus=1", "--detect-resources=none"]);
+    command.arg("--work-dir=work");
     let _worker = cluster.spawn(&mut command, "worker");
     assert_eq!(cluster.finished(1)["info"]["task_stats"]["finished"], 1);
 }

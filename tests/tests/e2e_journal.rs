@@ -118,6 +118,8 @@ fn crashes_are_counted_across_restarts() {
     let job = cluster.submit(&["--crash-limit=2", "bash", "-c", "sleep 0.3; kill -9 $PPID; sleep 3600"]);
     cluster.spawn_worker("w1", &["--cpus=1"]).wait();
     cluster.until_worker(1, "CONNECTION LOST");
+    // A loss is written without haste; what is answered is written with all that was before.
+    cluster.submit(&["--cpus=100", "true"]);
     cluster.server().kill();
     cluster.start_server(&JOURNAL);
     assert_eq!(cluster.stats(job)["waiting"], 1);

@@ -157,8 +157,9 @@ impl WorkerResources {
             Some(def) if matches!(def.kind, ResourceKind::Sum(_)) => return Err(DefinitionError::SumOfCpus),
             Some(_) => {}
         }
+        let counts: Vec<usize> = resources.iter().map(|def| def.kind.group_sizes().len()).collect();
         for item in &coupling {
-            let groups = |index: u16| resources.get(usize::from(index)).map_or(0, |def| def.kind.group_sizes().len());
+            let groups = |index: u16| counts.get(usize::from(index)).copied().unwrap_or(0);
             let sound = item.resource1_idx < item.resource2_idx
                 && usize::from(item.group1_idx) < groups(item.resource1_idx)
                 && usize::from(item.group2_idx) < groups(item.resource2_idx);

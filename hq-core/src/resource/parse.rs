@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::{Policy, Quantity, Request, ResourceDef, ResourceEntry, ResourceKind, ResourceName};
 use crate::{Amount, amount::ParseAmountError, resource::NameError};
 
@@ -64,7 +66,7 @@ impl Quantity {
 }
 
 impl Request {
-    /// Reads entries joined by blanks or commas are not part of this syntax: one text per entry.
+    /// Reads one text per entry; entries joined by blanks or commas are not part of the syntax.
     ///
     /// # Errors
     /// The first bad entry, or the first reason of [`Request::new`].
@@ -268,6 +270,7 @@ impl<'a> Parser<'a> {
     fn labels(&mut self) -> Result<Vec<String>, ResourceParseError> {
         self.expect("[")?;
         let mut labels: Vec<String> = Vec::new();
+        let mut known: BTreeSet<&str> = BTreeSet::new();
         loop {
             self.blanks();
             let start = self.at;
@@ -282,7 +285,7 @@ impl<'a> Parser<'a> {
             if label.is_empty() {
                 return self.error("expected a label");
             }
-            if labels.iter().any(|known| known == label) {
+            if !known.insert(label) {
                 self.at = start;
                 return self.error(format!("the label `{label}` is not unique"));
             }
@@ -386,5 +389,12 @@ mod tests {
         }
         assert_eq!(amount(2, Policy::Compact).to_string(), "2 compact");
         assert_eq!(ResourceEntry::parse("a=x").unwrap_err().at, 2);
+    }
+
+    #[test]
+    fn a_list_of_a_hundred_thousand_labels_is_read_at_once() {
+        let labels: Vec<String> = (0..100_000).map(|i| i.to_string()).collect();
+        let text = format!("x=[{}]", labels.join(","));
+        assert_eq!(ResourceDef::parse(&text).unwrap().kind, ResourceKind::List(labels));
     }
 }

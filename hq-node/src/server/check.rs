@@ -1,9 +1,7 @@
 use hq_core::{
-    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, OrdinalRange, Outcome, Refusal, Submit, TaskIds,
+    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, OrdinalRange, Outcome, Refusal, Submit,
     WorkerConfig,
 };
-
-use super::distinct::{Tangle, distinct};
 
 /// Jobs or workers that a command may name; a listing may name any number.
 const IDS_MAX: u64 = 1 << 20;
@@ -54,7 +52,7 @@ pub(super) fn spec(spec: &JobSpec) -> Result<(), Refusal> {
     name("name of the job", &spec.name)
 }
 
-/// Names and numbers of a submit; whether its columns fit together is the scheduler's to check.
+/// Names and bounds of a submit; whether its numbers and columns fit together is the scheduler's to check.
 pub(super) fn submit(submit: &Submit) -> Result<(), Refusal> {
     let count = submit.ids.count();
     if let JobTarget::New(new) = &submit.job {
@@ -67,11 +65,6 @@ pub(super) fn submit(submit: &Submit) -> Result<(), Refusal> {
         Err(invalid("the tasks have no kind"))
     } else if submit.profiles.iter().any(|profile| profile.crash_limit == CrashLimit::Limit(0)) {
         Err(invalid("a crash limit has to be at least 1"))
-    } else if let TaskIds::Given(ids) = &submit.ids {
-        distinct(ids).map_err(|tangle| match tangle {
-            Tangle::Twice(number) => invalid(format!("Task {number} is defined more than once.")),
-            Tangle::TooMany => invalid("the ranges of task numbers overlap too much to be told apart"),
-        })
     } else {
         Ok(())
     }
@@ -123,7 +116,7 @@ fn cut_texts(lane: &mut LaneReport) {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{Blob, Epoch, GrantId, Ordinal, Profile, Report, Request, RunEnd, Span, idlist::Run};
+    use hq_core::{Blob, Epoch, GrantId, Ordinal, Profile, Report, Request, RunEnd, Span, TaskIds};
 
     use super::*;
 
@@ -134,9 +127,7 @@ mod tests {
         let three = Submit::array(target, TaskIds::Next(3), "program", Blob::default(), profile);
         submit(&three).unwrap();
         type Spoil = fn(&mut Submit);
-        let twice = |s: &mut Submit| s.ids = TaskIds::Given(IdList::from(vec![Run { start: 1, count: 2, step: 1 }; 2]));
-        let cases: [(&str, Spoil); 5] = [
-            ("Task 1 is defined more than once", twice),
+        let cases: [(&str, Spoil); 4] = [
             ("no kind", |s| s.kind.clear()),
             ("kind of the tasks", |s| s.kind = "a\0".to_owned()),
             ("crash limit", |s| s.profiles[0].crash_limit = CrashLimit::Limit(0)),

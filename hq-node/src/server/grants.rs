@@ -31,10 +31,18 @@ impl GrantBook {
             Fact::GrantClosed { grant } => self.close(*grant),
             Fact::WorkerLost { worker, .. } => {
                 for grant in self.of_worker.remove(worker).unwrap_or_default() {
-                    self.close(grant);
+                    self.lose(grant, *worker);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A gang ends with its main worker, and goes on without any other.
+    fn lose(&mut self, id: GrantId, worker: WorkerId) {
+        match self.grants.get_mut(&id) {
+            Some(grant) if grant.workers.first() != Some(&worker) => grant.workers.retain(|member| *member != worker),
+            _ => self.close(id),
         }
     }
 
@@ -62,17 +70,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gang_ends_with_any_of_its_workers() {
+    fn a_gang_ends_with_its_main_worker() {
         let mut book = GrantBook::default();
         let name = |n| GrantId { epoch: Epoch(1), n };
-        for (n, workers) in [(1, vec![WorkerId(1), WorkerId(2)]), (2, vec![WorkerId(1)])] {
+        for (n, workers) in [(1, vec![WorkerId(1), WorkerId(2), WorkerId(3)]), (2, vec![WorkerId(4)])] {
             let (class, tasks) = (ClassId(0), vec![]);
             let allocation = Allocation::default();
             book.apply(&Fact::GrantOpened { grant: name(n), workers, class, variant: 1, allocation, tasks });
         }
-        book.apply(&Fact::WorkerLost { worker: WorkerId(2), reason: LossReason::Stopped });
+        let lose = |book: &mut GrantBook, worker| {
+            book.apply(&Fact::WorkerLost { worker: WorkerId(worker), reason: LossReason::Stopped });
+        };
+        lose(&mut book, 2);
+        assert_eq!(book.get(name(1)).unwrap().workers, [WorkerId(1), WorkerId(3)]);
+        lose(&mut book, 1);
         assert!(book.get(name(1)).is_none());
-        assert_eq!(book.get(name(2)).unwrap().workers, [WorkerId(1)]);
+        assert_eq!(book.get(name(2)).unwrap().workers, [WorkerId(4)]);
         book.apply(&Fact::GrantClosed { grant: name(2) });
         assert!(book.grants.is_empty() && book.of_worker.is_empty(), "nothing is left behind");
     }

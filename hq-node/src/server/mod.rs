@@ -9,7 +9,6 @@ mod attention;
 mod book;
 mod check;
 mod client_session;
-mod distinct;
 mod durability;
 mod events;
 mod feed;

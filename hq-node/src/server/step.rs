@@ -29,15 +29,20 @@ impl ServerNode {
         }
         self.begin_waits();
         self.settle_replies();
-        if let Some((first_seq, records)) = self.ledger.take_step() {
-            self.outputs.push_back(ServerOutput::Append { first_seq, records });
-        }
+        self.append_step();
         self.outputs.extend(warnings);
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }
         self.flush();
         self.finish_stop();
+    }
+
+    /// Hands the facts of the step to the journal.
+    pub(super) fn append_step(&mut self) {
+        if let Some((first_seq, records)) = self.ledger.take_step() {
+            self.outputs.push_back(ServerOutput::Append { first_seq, records });
+        }
     }
 
     /// A fact: told to the books, the feed, those who wait for it, and the journal.

@@ -1,4 +1,4 @@
-use hq_core::{ClientReply, LinkId, LossReason, Refusal, RequestId, Span, Tick};
+use hq_core::{ClientReply, Fact, LinkId, LossReason, Refusal, RequestId, Span, Tick};
 
 use super::{ServerNode, ServerOutput};
 
@@ -16,6 +16,8 @@ pub(super) enum Phase {
         calls: Vec<(LinkId, RequestId)>,
         /// It does not wait longer.
         until: Tick,
+        /// Its end is in the books.
+        is_noted: bool,
     },
     /// It has ended.
     Stopped,
@@ -26,7 +28,8 @@ impl ServerNode {
     pub(super) fn begin_stop(&mut self, call: Option<(LinkId, RequestId)>) {
         match &mut self.phase {
             Phase::Running => {
-                self.phase = Phase::Stopping { calls: call.into_iter().collect(), until: self.now.after(PATIENCE) };
+                let until = self.now.after(PATIENCE);
+                self.phase = Phase::Stopping { calls: call.into_iter().collect(), until, is_noted: false };
             }
             Phase::Stopping { calls, .. } => calls.extend(call),
             Phase::Stopped => {}
@@ -36,11 +39,19 @@ impl ServerNode {
     /// Ends, if that is asked for and nothing is left to wait for. Workers are told to end; in the books they stay, as
     /// they go with their server.
     pub(super) fn finish_stop(&mut self) {
-        let Phase::Stopping { calls, until } = &mut self.phase else { return };
-        let is_safe = self.ledger.is_settled();
-        if !is_safe && self.ledger.failure().is_none() && self.now < *until {
-            return;
+        let Phase::Stopping { until, is_noted, .. } = &mut self.phase else { return };
+        if self.ledger.failure().is_none() && self.now < *until {
+            if self.ledger.is_settled() && !*is_noted {
+                *is_noted = true;
+                // An append of its own, so that nothing is lost with it.
+                self.note(Fact::ServerStopped);
+                self.append_step();
+            }
+            if !self.ledger.is_settled() {
+                return;
+            }
         }
+        let Phase::Stopping { calls, .. } = &mut self.phase else { return };
         for (link, id) in std::mem::take(calls) {
             self.reply(link, id, ClientReply::Done);
         }

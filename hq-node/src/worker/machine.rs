@@ -21,7 +21,7 @@ const HEARTBEAT_MIN: Span = Span::millis(1);
 /// being started hands those ends in before it polls again, and gets up to 4,096 of them into one report.
 ///
 /// A start is possible while the lane does not hold (its latest run ended well or the server said to go on; it is not
-/// past `not_after`), the server has said something within the last heartbeat, and fewer than 65,536 ends are without
+/// past `not_after`), the server has said something new within the last heartbeat, and fewer than 65,536 ends are without
 /// acknowledgement, those to come of runs included.
 #[derive(Debug)]
 pub struct WorkerNode {
@@ -58,6 +58,8 @@ struct Session {
     heard: Tick,
     /// When the worker last said something.
     said: Tick,
+    /// What the server says before this moment may be older than it looks: see [`WorkerNode::advance`].
+    fresh_from: Tick,
 }
 
 impl WorkerNode {
@@ -78,7 +80,7 @@ impl WorkerNode {
 
     /// Takes news. Stale and impossible ones change nothing.
     pub fn handle_input(&mut self, now: Tick, input: WorkerInput) {
-        self.now = self.now.max(now);
+        self.advance(now);
         if matches!(self.link, Link::Left) {
             return;
         }
@@ -93,7 +95,7 @@ impl WorkerNode {
 
     /// Takes the passing of time; call it at [`poll_timeout`](Self::poll_timeout), earlier or later does no harm.
     pub fn handle_timeout(&mut self, now: Tick) {
-        self.now = self.now.max(now);
+        self.advance(now);
         if matches!(self.link, Link::Left) {
             return;
         }
@@ -127,6 +129,20 @@ impl WorkerNode {
         [self.ends, self.lanes.next_alarm(), self.next_beat()].into_iter().flatten().min()
     }
 
+    /// Moves on to `now`. Who wakes up long after its own sign of life was due (a stopped process, a frozen machine) may
+    /// have been given up meanwhile, and what it finds waiting on its link was said before that: it holds until it
+    /// hears something new.
+    fn advance(&mut self, now: Tick) {
+        let half = Span(self.heartbeat.0 / 2);
+        let overslept = self.next_beat().is_some_and(|beat| now.since(beat) > half);
+        self.now = self.now.max(now);
+        if let Link::Up(session) = &mut self.link
+            && overslept
+        {
+            session.fresh_from = self.now.after(half);
+        }
+    }
+
     fn link_up(&mut self) {
         if matches!(self.link, Link::Awaited) {
             self.link = Link::Greeted;
@@ -137,6 +153,7 @@ impl WorkerNode {
     fn messages(&mut self, messages: Vec<ToWorker>) {
         if let Link::Up(session) = &mut self.link
             && !messages.is_empty()
+            && session.fresh_from <= self.now
         {
             session.heard = self.now;
         }
@@ -152,7 +169,7 @@ impl WorkerNode {
     fn first_message(&mut self, message: ToWorker) {
         match message {
             ToWorker::Welcome(welcome) => {
-                self.link = Link::Up(Session { welcome, heard: self.now, said: self.now });
+                self.link = Link::Up(Session { welcome, heard: self.now, said: self.now, fresh_from: self.now });
             }
             ToWorker::Refused { reason } => self.leave(Exit::Refused(reason)),
             ToWorker::Stop { reason } => self.stopped(reason),
@@ -220,7 +237,7 @@ impl WorkerNode {
     fn start_next(&mut self) -> Option<StartOrder> {
         let Link::Up(session) = &self.link else { return None };
         let worker = session.welcome.worker;
-        if session.heard.after(self.heartbeat) <= self.now {
+        if session.heard.after(self.heartbeat) <= self.now || self.now < session.fresh_from {
             return None;
         }
         while !self.reports.is_full() && self.reports.outstanding() + (self.lanes.running() as u64) < UNACKED_MAX {

@@ -18,9 +18,10 @@ fn a_server_that_is_stopped_answers_and_takes_its_workers_along() {
     assert_eq!(rig.hear(worker.link).last(), Some(&ToWorker::Stop { reason: LossReason::ServerEnded }));
     assert!(rig.stopped && [client, other, worker.link].iter().all(|link| rig.closed.contains(link)));
     assert_eq!(rig.order.last(), Some(&"stop"));
-    assert_eq!(rig.log.len(), appended, "workers that go with their server are not lost");
+    let last = rig.log[appended..].iter().map(|(_, record)| record.fact.clone()).collect::<Vec<_>>();
+    assert_eq!(last, [Fact::ServerStopped], "workers that go with their server are not lost");
     rig.input(ServerInput::LinkDown { link: worker.link });
-    assert_eq!((rig.node.poll_timeout(), rig.log.len()), (None, appended));
+    assert_eq!((rig.node.poll_timeout(), rig.log.len()), (None, appended + 1));
 }
 
 #[test]
@@ -33,6 +34,8 @@ fn what_is_not_safe_is_waited_for() {
     assert_eq!(rig.replies(client), [(late, ClientReply::Refused(Refusal::Stopping))]);
     let newcomer = rig.link(PeerRole::Worker);
     assert!(rig.closed.contains(&newcomer) && !rig.stopped);
+    rig.confirm();
+    assert!(!rig.stopped, "the end is an append of its own");
     rig.confirm();
     assert!(rig.stopped);
     let replies = rig.replies(client);

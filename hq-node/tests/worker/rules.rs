@@ -150,6 +150,25 @@ fn nothing_starts_while_the_link_is_silent() {
 }
 
 #[test]
+fn who_overslept_trusts_only_what_is_new() {
+    let mut rig = Rig::up();
+    rig.tell([open(1, 5, 2)]);
+    rig.end(1, 5, Outcome::Failed("x".to_owned()));
+    // Stopped for three heartbeats; the link holds what the server said before it gave this worker up.
+    rig.now_ms += 3 * HEARTBEAT_MS;
+    assert_eq!(rig.tell([ToWorker::GoOn { grant: grant(1) }, ToWorker::Heartbeat]), NONE);
+    assert_eq!(rig.pass(0), ["beat"]);
+    assert_eq!(rig.tell([ToWorker::Heartbeat]), NONE, "still from the pile");
+    rig.now_ms += HEARTBEAT_MS / 2;
+    assert_eq!(rig.pass(0), NONE, "time alone is no sign of life");
+    assert_eq!(rig.tell([ToWorker::Heartbeat])[0], "start 1/6", "the server is there, and has us");
+    // A little late is not asleep.
+    let mut rig = Rig::up();
+    rig.now_ms = HEARTBEAT_MS + HEARTBEAT_MS / 2;
+    assert_eq!(rig.tell([open(1, 5, 2)])[0], "start 1/5");
+}
+
+#[test]
 fn beats_when_it_said_nothing_else() {
     let mut rig = Rig::up();
     assert_eq!(rig.pass_all(2 * HEARTBEAT_MS), ["8000 beat", "16000 beat"]);

@@ -1,8 +1,8 @@
 //! Queues that have no room, and what may pass them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{ClassId, Request, Tick, WorkerId};
+use hq_core::{ClassId, Tick, WorkerId};
 
 use super::lanes::has_time;
 use crate::{
@@ -10,47 +10,125 @@ use crate::{
     policy::{PassRule, Rank},
     pool::Pools,
     state::QueueKey,
-    value::amount_on,
 };
 
-/// A queue that could use workers that have no room for it now.
-#[derive(Clone, Debug)]
-pub(crate) struct Blocked {
-    pub(super) key: QueueKey,
-    pub(super) rank: Rank,
-    /// Workers that hold a place for it. The others are not needed.
-    pub(super) reserved: BTreeSet<WorkerId>,
+/// Queues that could use workers which have no room for them now. A worker that is among the first so many of a class, in
+/// the order in which its places are held, holds one; the others are not needed.
+#[derive(Debug, Default)]
+pub(super) struct Blockers {
+    /// By class, in order of rank.
+    levels: BTreeMap<ClassId, Vec<Level>>,
+    /// How many workers each queue wants to be held.
+    needed: BTreeMap<QueueKey, u64>,
+    /// Workers that could be held, and their place in the order; only where somebody has asked.
+    orders: BTreeMap<ClassId, BTreeMap<WorkerId, u64>>,
+    /// Queues for whose sake something was refused.
+    pub(super) in_the_way: BTreeSet<QueueKey>,
+    /// What was refused where, and will not be allowed any more in this pass: it only gets tighter.
+    pub(super) refused: BTreeSet<(ClassId, WorkerId)>,
+}
+
+#[derive(Debug)]
+struct Level {
+    rank: Rank,
+    key: QueueKey,
+    /// The most that this queue or a better one of the class wants to be held.
+    most: u64,
+}
+
+impl Blockers {
+    fn add(&mut self, rank: Rank, key: QueueKey, needed: u64) {
+        let levels = self.levels.entry(key.class).or_default();
+        let most = levels.last().map_or(needed, |level| level.most.max(needed));
+        levels.push(Level { rank, key, most });
+        self.needed.insert(key, needed);
+    }
+
+    /// Those of `queues` alone.
+    pub(super) fn only(&self, queues: &BTreeSet<QueueKey>) -> Self {
+        let mut some = Self::default();
+        for level in self.levels.values().flatten().filter(|level| queues.contains(&level.key)) {
+            some.add(level.rank, level.key, self.needed.get(&level.key).copied().unwrap_or(0));
+        }
+        some
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.levels.is_empty()
+    }
+
+    pub(super) fn classes(&self) -> Vec<ClassId> {
+        self.levels.keys().copied().collect()
+    }
 }
 
 impl Scheduler {
-    /// Notes that what is left of a queue has no room: which workers hold a place for it, as far as the pass rule wants.
-    pub(super) fn block(&mut self, now: Tick, key: QueueKey, rank: Rank) -> Option<Blocked> {
+    /// Notes that what is left of a queue has no room.
+    pub(super) fn block(&self, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
         let rule = self.policies.order().pass_rule();
-        if rule == PassRule::Free {
-            return None;
+        let waiting = self.state.ready.get(&key).map_or(0, |set| set.len());
+        let needed =
+            if rule == PassRule::Strict || self.state.classes.get(key.class).is_gang() { u64::MAX } else { waiting };
+        if rule != PassRule::Free {
+            blockers.add(rank, key, needed);
         }
-        let class = self.state.classes.get(key.class);
-        if class.is_gang() {
-            let reserved = self.hold_for_gang(now, key.class);
-            return (!reserved.is_empty()).then_some(Blocked { key, rank, reserved });
-        }
-        self.learn_capable(key.class);
-        let capable = self.mind.capable.get(&key.class)?;
-        let lives = |worker: &WorkerId| self.lives_for(now, *worker, key.class);
-        let waiting = self.state.ready.get(&key)?.len();
-        let reserved: BTreeSet<WorkerId> = if rule == PassRule::Strict || waiting >= capable.len() as u64 {
-            capable.iter().copied().filter(lives).collect()
-        } else {
-            // Workers that run none of the class first, and among them those of high id: low ones fill up first anyway.
-            let mut order: Vec<(bool, WorkerId)> = capable
-                .iter()
-                .filter(|worker| lives(worker))
-                .map(|worker| (self.runs_class(*worker, key.class), *worker))
-                .collect();
-            order.sort_by_key(|(runs, worker)| (*runs, std::cmp::Reverse(*worker)));
-            order.into_iter().take(waiting as usize).map(|(_, worker)| worker).collect()
+    }
+
+    /// The best queue of `class` for which a place on the worker is held.
+    pub(super) fn holder(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        class: ClassId,
+        worker: WorkerId,
+    ) -> Option<(Rank, QueueKey)> {
+        let least = blockers.levels.get(&class)?.first()?.most;
+        let position = self.hold_position(now, blockers, class, least, worker)?;
+        let levels = blockers.levels.get(&class)?;
+        let level = levels.get(levels.partition_point(|level| level.most <= position))?;
+        Some((level.rank, level.key))
+    }
+
+    /// Workers that hold a place for a queue; nothing where it is not blocked.
+    pub(super) fn holders(&self, now: Tick, blockers: &mut Blockers, key: QueueKey) -> Option<BTreeSet<WorkerId>> {
+        let needed = *blockers.needed.get(&key)?;
+        let workers: Vec<WorkerId> =
+            self.mind.capable.get(&key.class).into_iter().flat_map(|known| &known.all).copied().collect();
+        let held = |worker: &WorkerId| {
+            self.hold_position(now, blockers, key.class, needed, *worker).is_some_and(|position| position < needed)
         };
-        (!reserved.is_empty()).then_some(Blocked { key, rank, reserved })
+        Some(workers.into_iter().filter(held).collect())
+    }
+
+    /// The worker's place in the order in which places are held for a class; exact only where fewer than `needed` workers
+    /// could be.
+    fn hold_position(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        class: ClassId,
+        needed: u64,
+        worker: WorkerId,
+    ) -> Option<u64> {
+        let capable = &self.mind.capable.get(&class)?.all;
+        if needed >= capable.len() as u64 && !self.state.classes.get(class).is_gang() {
+            return (capable.contains(&worker) && self.lives_for(now, worker, class)).then_some(0);
+        }
+        let order = blockers.orders.entry(class).or_insert_with(|| self.hold_order(now, class));
+        order.get(&worker).copied()
+    }
+
+    /// Workers that run none of the class first, and among them those of high id: low ones fill up first anyway.
+    fn hold_order(&self, now: Tick, class: ClassId) -> BTreeMap<WorkerId, u64> {
+        if self.state.classes.get(class).is_gang() {
+            return self.hold_for_gang(now, class).into_iter().map(|worker| (worker, 0)).collect();
+        }
+        let lanes = self.state.grants.values().filter(|lane| lane.class == class);
+        let running: BTreeSet<WorkerId> = lanes.map(|lane| lane.worker()).collect();
+        let capable = self.mind.capable.get(&class).into_iter().flat_map(|known| &known.all).copied();
+        let mut order: Vec<WorkerId> = capable.filter(|worker| self.lives_for(now, *worker, class)).collect();
+        order.sort_by_key(|worker| (running.contains(worker), std::cmp::Reverse(*worker)));
+        order.into_iter().zip(0..).collect()
     }
 
     fn lives_for(&self, now: Tick, worker: WorkerId, class: ClassId) -> bool {
@@ -62,157 +140,38 @@ impl Scheduler {
         })
     }
 
-    fn runs_class(&self, worker: WorkerId, class: ClassId) -> bool {
-        self.state.workers.get(&worker).is_some_and(|known| {
-            known.grants.iter().any(|grant| self.state.grants.get(grant).is_some_and(|lane| lane.class == class))
-        })
-    }
-
     /// Whether one more of `class` may be placed on a worker whose free state is `pools`, past all that are blocked.
     pub(super) fn may_pass(
         &self,
-        blocked: &[Blocked],
+        now: Tick,
+        blockers: &mut Blockers,
         rank: Rank,
         class: ClassId,
         worker: WorkerId,
         pools: &Pools,
     ) -> bool {
         let rule = self.policies.order().pass_rule();
-        blocked.iter().filter(|high| high.rank < rank && high.reserved.contains(&worker)).all(|high| match rule {
-            PassRule::Free => true,
-            PassRule::Strict => false,
-            PassRule::Gap => self.gap(high.key.class, class, worker, pools) > 0,
-        })
-    }
-
-    /// How many of `low` fit beside as many of `high` as possible, and all that is on the worker now but `high`.
-    /// With several variants the least of all ways counts.
-    pub(super) fn gap(&self, high: ClassId, low: ClassId, worker: WorkerId, pools: &Pools) -> u64 {
-        let Some(known) = self.state.workers.get(&worker) else { return 0 };
-        let (high_class, low_class) = (self.state.classes.get(high), self.state.classes.get(low));
-        if high_class.is_gang() || low_class.is_gang() {
-            return 0;
-        }
-        let names: Vec<&str> = known.config.resources.resources().iter().map(|def| def.name.as_str()).collect();
-        let column = |request: &Request| Columns::of(request, &names, pools);
-        let mut room: Vec<u64> = names.iter().map(|name| pools.total(name).parts()).collect();
-        let mut present: Vec<u64> =
-            names.iter().map(|name| pools.total(name).parts() - pools.free(name).parts()).collect();
-        for lane in
-            known.grants.iter().filter_map(|grant| self.state.grants.get(grant)).filter(|lane| lane.class == high)
-        {
-            for granted in &lane.allocation.0 {
-                if let Some(i) = names.iter().position(|name| *name == granted.resource.as_str()) {
-                    present[i] = present[i].saturating_sub(granted.amount.parts());
-                }
+        for high in blockers.classes() {
+            let Some((_, key)) = self.holder(now, blockers, high, worker).filter(|(better, _)| *better < rank) else {
+                continue;
+            };
+            if rule == PassRule::Strict || self.gap(high, class, worker, pools) == 0 {
+                blockers.in_the_way.insert(key);
+                blockers.refused.insert((class, worker));
+                return false;
             }
         }
-        let highs: Vec<Columns> = high_class.requests.iter().filter_map(|request| column(request)).collect();
-        let lows: Vec<Columns> = low_class.requests.iter().filter_map(|request| column(request)).collect();
-        let mut best = Packed::default();
-        pack(&highs, &mut room, 0, &mut best, &mut 4096, &|room| {
-            let left: Vec<u64> = room.iter().zip(&present).map(|(room, used)| room.saturating_sub(*used)).collect();
-            lows.iter().map(|low| low.count(&left)).min().unwrap_or(0)
-        });
-        best.gap.unwrap_or(0)
+        true
     }
-}
 
-/// What a request takes of each of a worker's resources.
-struct Columns(Vec<u64>);
-
-impl Columns {
-    /// Nothing where the worker lacks one of the resources.
-    fn of(request: &Request, names: &[&str], pools: &Pools) -> Option<Self> {
-        let mut amounts = vec![0; names.len()];
-        for entry in request.entries() {
-            let name = entry.resource.as_str();
-            let i = names.iter().position(|known| *known == name)?;
-            amounts[i] = amount_on(pools, name, entry.quantity).parts();
+    /// Whether a place on the worker is held for a better queue, so that a gang cannot have it.
+    pub(super) fn is_held(&self, now: Tick, blockers: &mut Blockers, rank: Rank, worker: WorkerId) -> bool {
+        for high in blockers.classes() {
+            if let Some((_, key)) = self.holder(now, blockers, high, worker).filter(|(better, _)| *better < rank) {
+                blockers.in_the_way.insert(key);
+                return true;
+            }
         }
-        Some(Self(amounts))
-    }
-
-    fn count(&self, room: &[u64]) -> u64 {
-        let counts = self.0.iter().zip(room).filter(|(need, _)| **need > 0).map(|(need, room)| room / need);
-        counts.min().unwrap_or(u64::MAX)
-    }
-}
-
-#[derive(Default)]
-struct Packed {
-    most: u64,
-    gap: Option<u64>,
-}
-
-/// All ways to pack as many as possible, by depth first with a budget; past it the gap is none.
-fn pack(
-    requests: &[Columns],
-    room: &mut Vec<u64>,
-    packed: u64,
-    best: &mut Packed,
-    budget: &mut u32,
-    gap: &dyn Fn(&[u64]) -> u64,
-) {
-    if *budget == 0 {
-        best.gap = Some(0);
-        return;
-    }
-    *budget -= 1;
-    let Some((request, rest)) = requests.split_first() else {
-        if packed > best.most || best.gap.is_none() {
-            *best = Packed { most: packed, gap: Some(gap(room)) };
-        } else if packed == best.most {
-            best.gap = best.gap.map(|known| known.min(gap(room)));
-        }
-        return;
-    };
-    let most = request.count(room);
-    if most == u64::MAX {
-        return pack(rest, room, packed, best, budget, gap);
-    }
-    let least = if rest.is_empty() { most } else { 0 };
-    for n in (least..=most).rev() {
-        let before = room.clone();
-        for (room, need) in room.iter_mut().zip(&request.0) {
-            *room -= need * n;
-        }
-        pack(rest, room, packed + n, best, budget, gap);
-        *room = before;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn columns(rows: &[&[u64]]) -> Vec<Columns> {
-        rows.iter().map(|row| Columns(row.to_vec())).collect()
-    }
-
-    #[test]
-    fn gaps_as_specified() {
-        // Worker; H's variants; L; gap. Columns: cpus, foo, bar.
-        type Case = (&'static [u64], &'static [&'static [u64]], &'static [u64], u64);
-        let cases: [Case; 12] = [
-            (&[4, 0, 0], &[&[2, 0, 0]], &[1, 0, 0], 0),
-            (&[4, 0, 0], &[&[3, 0, 0]], &[1, 0, 0], 1),
-            (&[4, 0, 0], &[&[3, 0, 0]], &[2, 0, 0], 0),
-            (&[12, 2, 1], &[&[4, 0, 0]], &[2, 0, 0], 0),
-            (&[12, 2, 1], &[&[5, 0, 0]], &[1, 0, 0], 2),
-            (&[12, 2, 1], &[&[5, 2, 0]], &[1, 0, 0], 7),
-            (&[12, 2, 1], &[&[5, 2, 0]], &[1, 1, 0], 0),
-            (&[12, 2, 1], &[&[5, 2, 0]], &[1, 0, 1], 1),
-            (&[12, 2, 1], &[&[8, 0, 0], &[2, 2, 0]], &[1, 0, 0], 2),
-            (&[12, 2, 1], &[&[8, 0, 0], &[2, 1, 0]], &[1, 0, 0], 0),
-            (&[6, 2, 2], &[&[2, 1, 0], &[2, 0, 1]], &[1, 0, 0], 0),
-            (&[58, 0, 0], &[&[13, 0, 0], &[7, 0, 0]], &[1, 0, 0], 2),
-        ];
-        for (worker, high, low, gap) in cases {
-            let low = Columns(low.to_vec());
-            let mut best = Packed::default();
-            pack(&columns(high), &mut worker.to_vec(), 0, &mut best, &mut 4096, &|room| low.count(room));
-            assert_eq!(best.gap, Some(gap), "{worker:?} {high:?} {low:?}", low = low.0);
-        }
+        false
     }
 }

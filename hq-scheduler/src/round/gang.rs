@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Allocation, ClassId, Fact, GrantId, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
 
-use super::{blocked::Blocked, lanes::has_time};
+use super::{blocked::Blockers, lanes::has_time};
 use crate::{
     Action, Scheduler,
     policy::Rank,
@@ -18,11 +18,16 @@ impl Scheduler {
         key: QueueKey,
         rank: Rank,
         budget: u64,
-        blocked: &[Blocked],
+        candidates: Option<&BTreeSet<WorkerId>>,
+        blockers: &mut Blockers,
     ) -> u64 {
+        let is_idle = |worker: &WorkerId| self.state.workers.get(worker).is_some_and(Worker::is_idle);
+        if candidates.is_some_and(|workers| !workers.iter().any(is_idle)) {
+            return 0; // Those that were idle before were too few then.
+        }
         let mut placed = 0;
         while placed < budget {
-            let Some(members) = self.find_gang(now, key.class, rank, blocked) else { break };
+            let Some(members) = self.find_gang(now, key.class, rank, blockers) else { break };
             let Some(task) = self.peek(key, 1).first().map(|range| range.start) else { break };
             self.open_gang(now, key, members, task);
             placed += 1;
@@ -31,16 +36,16 @@ impl Scheduler {
     }
 
     /// Idle workers of one group, enough of them and living long enough; the first such group by name, low ids first.
-    fn find_gang(&self, now: Tick, class: ClassId, rank: Rank, blocked: &[Blocked]) -> Option<Vec<WorkerId>> {
+    fn find_gang(&self, now: Tick, class: ClassId, rank: Rank, blockers: &mut Blockers) -> Option<Vec<WorkerId>> {
         let nodes = self.state.classes.get(class).nodes() as usize;
-        let free = |id: &WorkerId, worker: &Worker| {
-            let held = blocked.iter().any(|high| high.rank < rank && high.reserved.contains(id));
-            worker.is_idle() && !held
-        };
-        let groups = self.groups(now, class, free);
-        groups.into_values().find(|members| members.len() >= nodes).map(|mut members| {
-            members.truncate(nodes);
-            members
+        let idle = self.groups(now, class, |_, worker| worker.is_idle());
+        if idle.values().all(|members| members.len() < nodes) {
+            return None;
+        }
+        let mut free = |worker: &WorkerId| !self.is_held(now, blockers, rank, *worker);
+        idle.into_values().find_map(|members| {
+            let members: Vec<WorkerId> = members.into_iter().filter(&mut free).take(nodes).collect();
+            (members.len() == nodes).then_some(members)
         })
     }
 

@@ -1,58 +1,60 @@
 //! Places that are held from one round to the next: what is not needed any more is room for others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Span, Tick, WorkerId};
 
-use super::blocked::Blocked;
-use crate::{Scheduler, policy::PassRule};
+use super::blocked::Blockers;
+use crate::{Scheduler, policy::PassRule, state::QueueKey};
 
 impl Scheduler {
-    /// Notes which places are held from now on. Workers of which less is held than before have room.
-    pub(super) fn hold(&mut self, now: Tick, blocked: Vec<Blocked>) {
-        for old in std::mem::replace(&mut self.mind.held, blocked) {
-            match self.mind.held.iter().find(|new| new.key == old.key) {
-                Some(new) => self.mind.dirty_workers.extend(old.reserved.difference(&new.reserved)),
-                None => self.mind.dirty_workers.extend(old.reserved),
+    /// Notes which workers are held for what stood in the way of others. Those that are not held any more have room.
+    pub(super) fn hold(&mut self, now: Tick, blockers: &mut Blockers) {
+        let keys: BTreeSet<QueueKey> = self.mind.held.keys().chain(&blockers.in_the_way).copied().collect();
+        let held = keys.into_iter().filter_map(|key| Some((key, self.holders(now, blockers, key)?)));
+        let held: BTreeMap<QueueKey, BTreeSet<WorkerId>> = held.collect();
+        for (key, before) in std::mem::replace(&mut self.mind.held, held) {
+            match self.mind.held.get(&key) {
+                Some(now) => self.mind.dirty_workers.extend(before.difference(now)),
+                None => self.mind.dirty_workers.extend(before),
             }
         }
-        let lapses = self.mind.held.iter().flat_map(|held| held.reserved.iter().map(move |worker| (held, *worker)));
-        self.mind.held_until = lapses.filter_map(|(held, worker)| self.lapse(now, held, worker)).min();
+        let places = self.mind.held.iter().flat_map(|(key, held)| held.iter().map(|worker| (*key, *worker)));
+        self.mind.held_until = places.filter_map(|(key, worker)| self.lapse(now, key, worker)).min();
     }
 
     /// Looks for places that are held for tasks that do not wait any more.
     pub(super) fn release_holds(&mut self) {
         let strict = self.policies.order().pass_rule() == PassRule::Strict;
-        for held in &self.mind.held {
-            let whole = strict || self.state.classes.get(held.key.class).is_gang();
-            let needed = if whole { 1 } else { held.reserved.len() as u64 };
-            if self.state.ready.get(&held.key).map_or(0, |set| set.len()) < needed {
-                self.mind.dirty_workers.extend(held.reserved.iter().copied());
+        for (key, held) in &self.mind.held {
+            let whole = strict || self.state.classes.get(key.class).is_gang();
+            let needed = if whole { 1 } else { held.len() as u64 };
+            if self.state.ready.get(key).map_or(0, |set| set.len()) < needed {
+                self.mind.dirty_workers.extend(held);
             }
         }
     }
 
     /// What was held together with a worker that is gone has to be thought over.
     pub(crate) fn release_with(&mut self, lost: WorkerId) {
-        for held in self.mind.held.iter().filter(|held| held.reserved.contains(&lost)) {
-            self.mind.dirty_workers.extend(held.reserved.iter().filter(|worker| **worker != lost));
+        for held in self.mind.held.values().filter(|held| held.contains(&lost)) {
+            self.mind.dirty_workers.extend(held.iter().filter(|worker| **worker != lost));
         }
     }
 
     /// Some held worker does not live long enough any more for what it is held for.
     pub(crate) fn release_late(&mut self, now: Tick) {
         if self.mind.held_until.take_if(|until| *until <= now).is_some() {
-            let held: BTreeSet<WorkerId> = self.mind.held.iter().flat_map(|held| &held.reserved).copied().collect();
-            self.mind.dirty_workers.extend(held);
+            self.mind.dirty_workers.extend(self.mind.held.values().flatten());
             self.mind.needs_round = true;
         }
     }
 
     /// The first moment at which one more variant of the class cannot be started on a worker for want of time.
-    fn lapse(&self, now: Tick, held: &Blocked, worker: WorkerId) -> Option<Tick> {
+    fn lapse(&self, now: Tick, key: QueueKey, worker: WorkerId) -> Option<Tick> {
         let deadline = self.state.workers.get(&worker)?.deadline()?;
-        let requests = self.state.classes.get(held.key.class).requests.iter();
-        let lapses = requests.map(|request| deadline.before(request.min_time().less(Span(1)).max(Span(1))).after(Span(1)));
+        let requests = self.state.classes.get(key.class).requests.iter();
+        let lapses = requests.map(|request| deadline.before(request.min_time().less(Span(1))));
         lapses.filter(|at| *at > now).min()
     }
 }

@@ -2,6 +2,7 @@
 
 use hq_core::{ClassId, Fact, GrantId, OrdinalRange, Span, Tick, ToWorker};
 
+use super::ranks::Ranks;
 use crate::{
     Action, Scheduler,
     policy::PassRule,
@@ -16,12 +17,14 @@ const DEPTH_MAX: u64 = 16_384;
 
 impl Scheduler {
     pub(super) fn settle_lanes(&mut self, now: Tick) {
+        let mut ranks = None;
         for grant in std::mem::take(&mut self.mind.hungry) {
-            self.settle_lane(now, grant);
+            self.settle_lane(now, grant, &mut ranks);
         }
     }
 
-    fn settle_lane(&mut self, now: Tick, grant: GrantId) {
+    /// `ranks` is filled when it is needed first, and kept up to date.
+    fn settle_lane(&mut self, now: Tick, grant: GrantId, ranks: &mut Option<Ranks>) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         let depth = self.depth(lane.class);
         let started = u64::from(lane.running.is_some());
@@ -32,9 +35,13 @@ impl Scheduler {
         if !empty && (recalled || backlog * 2 > depth || depth == 0) {
             return;
         }
-        let key = if recalled { None } else { self.may_go_on(now, grant) };
+        let ranks = ranks.get_or_insert_with(|| self.ranks(now));
+        let key = if recalled { None } else { self.may_go_on(now, grant, ranks) };
         match key {
-            Some(key) => self.extend(now, grant, key, depth.saturating_sub(backlog).max(u64::from(empty))),
+            Some(key) => {
+                self.extend(now, grant, key, depth.saturating_sub(backlog).max(u64::from(empty)));
+                ranks.set(key, self.rank(now, key));
+            }
             None if empty => self.close_lane(now, grant),
             None => {}
         }
@@ -52,7 +59,7 @@ impl Scheduler {
     }
 
     /// The queue from which a lane may take more, if its class is still the best for its resources.
-    fn may_go_on(&mut self, now: Tick, grant: GrantId) -> Option<QueueKey> {
+    fn may_go_on(&mut self, now: Tick, grant: GrantId, ranks: &Ranks) -> Option<QueueKey> {
         let lane = self.state.grants.get(&grant)?;
         let (class, variant, worker_id) = (lane.class, lane.variant, lane.worker());
         let known = self.state.classes.get(class);
@@ -61,15 +68,13 @@ impl Scheduler {
         if known.is_gang() || !has_time(worker.deadline(), now, request.min_time()) || self.too_late(grant, now) {
             return None;
         }
-        let keys: Vec<QueueKey> = self.state.ready.keys().copied().collect();
-        let own =
-            keys.iter().filter(|key| key.class == class).filter_map(|key| Some((self.rank(now, *key)?, *key))).min()?;
+        let own = ranks.iter().find(|(_, key)| key.class == class)?;
         let strict = self.policies.order().pass_rule() != PassRule::Free;
-        for other in keys.into_iter().filter(|key| *key != own.1) {
-            let Some(rank) = self.rank(now, other) else { continue };
+        let others = ranks.iter().take_while(|(rank, _)| *rank <= own.0).filter(|other| *other != own);
+        for (rank, other) in others {
             self.learn_capable(other.class);
-            let capable = self.mind.capable.get(&other.class).is_some_and(|workers| workers.contains(&worker_id));
-            if !capable || rank > own.0 {
+            let capable = self.mind.capable.get(&other.class).is_some_and(|workers| workers.all.contains(&worker_id));
+            if !capable {
                 continue;
             }
             let better = rank < own.0 || self.state.classes.get(other.class).is_gang();
@@ -80,7 +85,8 @@ impl Scheduler {
         Some(own.1)
     }
 
-    fn too_late(&self, grant: GrantId, now: Tick) -> bool {
+    /// Whether the lane starts nothing any more, for want of time.
+    pub(crate) fn too_late(&self, grant: GrantId, now: Tick) -> bool {
         self.mind.lanes.get(&grant).and_then(|mind| mind.not_after).is_some_and(|limit| limit <= now)
     }
 

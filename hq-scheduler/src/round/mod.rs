@@ -4,9 +4,11 @@
 
 mod blocked;
 mod gang;
+mod gap;
 mod hold;
 mod lanes;
 mod place;
+mod ranks;
 mod recall;
 mod slots;
 
@@ -14,7 +16,7 @@ use std::collections::BTreeSet;
 
 use hq_core::{Ordinal, Tick, WorkerId};
 
-pub(crate) use self::blocked::Blocked;
+pub(crate) use self::slots::LANES_MAX;
 
 use crate::{
     Scheduler,
@@ -31,9 +33,10 @@ impl Scheduler {
         while !self.mind.dirty_workers.is_empty() || !self.mind.dirty_queues.is_empty() {
             let workers = std::mem::take(&mut self.mind.dirty_workers);
             let queues = std::mem::take(&mut self.mind.dirty_queues);
-            let blocked = self.place(now, &workers, &queues);
-            self.call_back(now, &workers, &queues, &blocked);
-            self.hold(now, blocked);
+            workers.iter().for_each(|worker| self.note_room(*worker));
+            let mut blockers = self.place(now, &workers, &queues);
+            self.call_back(now, &workers, &queues, &blockers);
+            self.hold(now, &mut blockers);
             touched.extend(workers);
         }
         self.note_idle(now, touched);

@@ -4,42 +4,30 @@ use std::collections::BTreeSet;
 
 use hq_core::{Tick, WorkerId};
 
-use super::blocked::Blocked;
+use super::blocked::Blockers;
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
 impl Scheduler {
     /// Places what fits: queues that got tasks on all workers, the others on those that got room. Returns the queues that
     /// still wait for workers which could run them.
-    pub(super) fn place(
-        &mut self,
-        now: Tick,
-        workers: &BTreeSet<WorkerId>,
-        queues: &BTreeSet<QueueKey>,
-    ) -> Vec<Blocked> {
-        let keys: Vec<QueueKey> = self.state.ready.keys().copied().collect();
-        let mut waiting: BTreeSet<(Rank, QueueKey)> =
-            keys.into_iter().filter_map(|key| Some((self.rank(now, key)?, key))).collect();
-        let mut blocked: Vec<Blocked> = Vec::new();
-        while let Some((rank, _)) = waiting.first().copied() {
-            let mut level = Vec::new();
-            while let Some((_, key)) = waiting.first().copied().filter(|(next, _)| *next == rank) {
-                waiting.pop_first();
-                level.push(key);
-            }
+    pub(super) fn place(&mut self, now: Tick, workers: &BTreeSet<WorkerId>, queues: &BTreeSet<QueueKey>) -> Blockers {
+        let mut waiting = self.ranks(now);
+        let mut blockers = Blockers::default();
+        while let Some((rank, level)) = waiting.pop_level() {
             for key in self.by_value(level) {
                 let candidates = if queues.contains(&key) { None } else { Some(workers) };
                 let budget = self.queue_view(now, key).map_or(0, |view| self.policies.order().stride(&view).max(1));
-                let placed = self.place_queue(now, key, rank, budget, candidates, &blocked);
+                let placed = self.place_queue(now, key, rank, budget, candidates, &mut blockers);
                 match self.rank(now, key) {
                     None => {}
                     Some(next) if placed == budget => {
-                        waiting.insert((next, key));
+                        waiting.set(key, Some(next));
                     }
-                    Some(_) => blocked.extend(self.block(now, key, rank)),
+                    Some(_) => self.block(&mut blockers, key, rank),
                 }
             }
         }
-        blocked
+        blockers
     }
 
     /// Within a level: gangs first, then the most valuable class, then the task that came first.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, OrdinalRange, Tick, WorkerId};
 
-use super::{blocked::Blocked, lanes::has_time};
+use super::{blocked::Blockers, lanes::has_time};
 use crate::{Scheduler, state::QueueKey};
 
 impl Scheduler {
@@ -14,31 +14,25 @@ impl Scheduler {
         now: Tick,
         workers: &BTreeSet<WorkerId>,
         queues: &BTreeSet<QueueKey>,
-        blocked: &[Blocked],
+        blockers: &Blockers,
     ) {
-        self.call_back_for_better(now, queues, blocked);
+        self.call_back_for_better(now, blockers.only(queues));
         self.call_back_for_idle(now, workers);
     }
 
-    fn call_back_for_better(&mut self, now: Tick, queues: &BTreeSet<QueueKey>, blocked: &[Blocked]) {
-        let fresh: Vec<&Blocked> = blocked.iter().filter(|high| queues.contains(&high.key)).collect();
+    fn call_back_for_better(&mut self, now: Tick, mut fresh: Blockers) {
         if fresh.is_empty() {
             return;
         }
-        let due: Vec<GrantId> = self
-            .mind
-            .deep
-            .iter()
-            .filter(|grant| {
-                let Some(lane) = self.state.grants.get(grant) else { return false };
-                let Some(next) = lane.backlog().first().map(|range| range.start) else { return false };
-                let Some((rank, _)) = self.rank_of_task(now, next) else { return false };
-                fresh
-                    .iter()
-                    .any(|high| high.rank < rank && lane.workers.iter().any(|worker| high.reserved.contains(worker)))
-            })
-            .copied()
-            .collect();
+        let mut due: Vec<GrantId> = Vec::new();
+        for grant in &self.mind.deep {
+            let Some(lane) = self.state.grants.get(grant) else { continue };
+            let Some(next) = lane.backlog().first().map(|range| range.start) else { continue };
+            let Some((rank, _)) = self.rank_of_task(now, next) else { continue };
+            if lane.workers.iter().any(|worker| self.is_held(now, &mut fresh, rank, *worker)) {
+                due.push(*grant);
+            }
+        }
         for grant in due {
             self.call_back_all(grant);
         }

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
-use super::{blocked::Blocked, lanes::has_time};
+use super::{blocked::Blockers, lanes::has_time};
 use crate::{
     Action, Scheduler,
     policy::{PlacementKey, Rank, SlotView},
     pool::Pools,
     state::{Effects, QueueKey, Worker},
 };
+
+/// Lanes of a worker at a time: tasks that ask for next to nothing fit without end.
+pub(crate) const LANES_MAX: usize = 16_384;
 
 /// A place that was chosen.
 struct Slot {
@@ -30,18 +33,22 @@ impl Scheduler {
         rank: Rank,
         budget: u64,
         candidates: Option<&BTreeSet<WorkerId>>,
-        blocked: &[Blocked],
+        blockers: &mut Blockers,
     ) -> u64 {
-        if self.state.classes.get(key.class).is_gang() {
-            return self.place_gangs(now, key, rank, budget, blocked);
-        }
         self.learn_capable(key.class);
-        let slots = self.choose_slots(now, key, rank, budget, candidates, blocked);
+        if self.state.classes.get(key.class).is_gang() {
+            return self.place_gangs(now, key, rank, budget, candidates, blockers);
+        }
+        let (slots, full) = self.choose_slots(now, key, rank, budget, candidates, blockers);
+        if let Some(capable) = self.mind.capable.get_mut(&key.class) {
+            capable.roomy.retain(|worker| !full.contains(worker));
+        }
         let n = slots.len() as u64;
-        self.open_lanes(now, key, slots);
+        self.open_lanes(now, key, slots, budget);
         n
     }
 
+    /// Places that the tasks get, and workers that turned out to have none.
     fn choose_slots(
         &self,
         now: Tick,
@@ -49,27 +56,33 @@ impl Scheduler {
         rank: Rank,
         budget: u64,
         candidates: Option<&BTreeSet<WorkerId>>,
-        blocked: &[Blocked],
-    ) -> Vec<Slot> {
-        let Some(capable) = self.mind.capable.get(&key.class) else { return vec![] };
+        blockers: &mut Blockers,
+    ) -> (Vec<Slot>, BTreeSet<WorkerId>) {
+        let Some(capable) = self.mind.capable.get(&key.class) else { return Default::default() };
         let candidates: Vec<WorkerId> = match candidates {
-            Some(some) => some.intersection(capable).copied().collect(),
-            None => capable.iter().copied().collect(),
+            Some(some) => some.intersection(&capable.roomy).copied().collect(),
+            None => capable.roomy.iter().copied().collect(),
         };
         let requests = &self.state.classes.get(key.class).requests;
         let mut scratch: BTreeMap<WorkerId, (Pools, usize)> = BTreeMap::new();
         let mut heap: BTreeSet<(PlacementKey, WorkerId, u8)> = BTreeSet::new();
+        let mut full = BTreeSet::new();
         for worker in candidates {
             let Some(known) = self.state.workers.get(&worker).filter(|known| known.gang.is_none()) else { continue };
-            for variant in 0..requests.len() as u8 {
-                let request = &requests[usize::from(variant)];
-                if has_time(known.deadline(), now, request.min_time()) && known.pools.allocate(request).is_some() {
-                    heap.insert((
-                        self.slot_key(worker, &known.pools, known.grants.len(), variant, request),
-                        worker,
-                        variant,
-                    ));
-                }
+            let lanes = known.grants.len();
+            let fits = |request: &Request| {
+                has_time(known.deadline(), now, request.min_time()) && known.pools.allocate(request).is_some()
+            };
+            let fitting: Vec<(u8, &Request)> =
+                (0..).zip(requests).filter(|(_, request)| fits(request)).map(|(n, request)| (n, &**request)).collect();
+            if fitting.is_empty() {
+                full.insert(worker);
+            }
+            if !blockers.refused.contains(&(key.class, worker)) {
+                let slot = |(variant, request)| {
+                    (self.slot_key(worker, &known.pools, lanes, variant, request), worker, variant)
+                };
+                heap.extend(fitting.into_iter().map(slot));
             }
         }
         let mut slots = Vec::new();
@@ -77,9 +90,12 @@ impl Scheduler {
             let Some((_, worker, variant)) = heap.pop_first() else { break };
             let Some(known) = self.state.workers.get(&worker) else { continue };
             let (pools, nth) = scratch.entry(worker).or_insert_with(|| (known.pools.clone(), 0));
+            if known.grants.len() + *nth >= LANES_MAX {
+                continue;
+            }
             let request = &requests[usize::from(variant)];
             let Some(allocation) = pools.allocate(request) else { continue };
-            if !self.may_pass(blocked, rank, key.class, worker, pools) || !pools.take(&allocation) {
+            if !self.may_pass(now, blockers, rank, key.class, worker, pools) || !pools.take(&allocation) {
                 continue;
             }
             *nth += 1;
@@ -92,7 +108,7 @@ impl Scheduler {
                 ));
             }
         }
-        slots
+        (slots, full)
     }
 
     fn slot_key(&self, worker: WorkerId, free: &Pools, lanes: usize, variant: u8, request: &Request) -> PlacementKey {
@@ -101,7 +117,7 @@ impl Scheduler {
     }
 
     /// Tasks go to the lanes in turn, worker by worker, so that those of low number start everywhere first; then the backlogs.
-    fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>) {
+    fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
         slots.sort_by_key(|slot| (slot.nth, slot.worker));
         let depth = self.depth(key.class);
         let heads = self.peek(key, slots.len() as u64);
@@ -122,9 +138,12 @@ impl Scheduler {
             grants.push((grant, slot, vec![OrdinalRange::one(head)]));
         }
         let opened = grants.len() as u64;
+        // Beyond the budget others may be next.
+        let mut rest = budget.saturating_sub(opened);
         for (grant, slot, mut tasks) in grants {
             let share = self.state.ready.get(&key).map_or(0, |set| set.len()) / (2 * opened.max(1));
-            let more = self.peek(key, depth.min(share));
+            let more = self.peek(key, depth.min(share).min(rest));
+            rest -= more.iter().map(|range| range.len).sum::<u64>();
             if !more.is_empty() {
                 self.emit(now, Fact::GrantExtended { grant, tasks: more.clone() }, &mut Effects::default());
                 tasks.extend(more);

@@ -27,6 +27,7 @@ impl State {
                 if base.0 != self.next_ordinal {
                     return Err(format!("a submit at ordinal {base} does not follow {}", self.next_ordinal));
                 }
+                submit.check().map_err(str::to_owned)?;
                 if let JobTarget::New(spec) = &submit.job {
                     self.add_job(at, *job, spec, false);
                 }
@@ -60,7 +61,8 @@ impl State {
             | Fact::AllocationIntended { .. }
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
-            | Fact::AllocationEnded { .. } => {}
+            | Fact::AllocationEnded { .. }
+            | Fact::ServerStopped => {}
         }
         Ok(())
     }
@@ -83,6 +85,8 @@ impl State {
             created: at,
             ended: None,
             submits: vec![],
+            by_number: Default::default(),
+            top: None,
             cross: Default::default(),
         };
         self.jobs.insert(id, job);
@@ -152,7 +156,7 @@ impl State {
         }
         self.lost.clear();
         if self.last_worker > 0 {
-            self.last_worker += 1;
+            self.last_worker = self.last_worker.saturating_add(1);
         }
     }
 
@@ -195,8 +199,10 @@ impl State {
 
     fn give(&mut self, id: GrantId, tasks: &[OrdinalRange]) -> Result<(), String> {
         for range in tasks {
-            for (base, part) in self.split_by_submit(*range) {
-                self.remove_ready(base, part);
+            let parts = self.split_by_submit(*range);
+            let waited: u64 = parts.into_iter().map(|(base, part)| self.remove_ready(base, part)).sum();
+            if waited != range.len {
+                return Err(format!("grant {id} gets tasks that do not wait, at ordinal {}", range.start));
             }
         }
         let grant = self.grant_mut(id)?;

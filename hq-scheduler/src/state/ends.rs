@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hq_core::{DepKind, End, Ends, GrantId, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
+use hq_core::{DepKind, End, Ends, GrantId, IdList, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
 
 use super::{Effects, Entry, QueueKey, State};
 
@@ -188,21 +188,24 @@ impl State {
         }
     }
 
-    pub(super) fn remove_ready(&mut self, base: Ordinal, range: OrdinalRange) {
-        let Some(submit) = self.submits.get(&base) else { return };
+    /// Takes tasks of one submit out of the queues; says how many were there.
+    pub(super) fn remove_ready(&mut self, base: Ordinal, range: OrdinalRange) -> u64 {
+        let Some(submit) = self.submits.get(&base) else { return 0 };
         let runs: Vec<_> = if submit.submit.profile_of.is_empty() {
             vec![(submit.key(0), range)]
         } else {
             runs_by_key(submit, base, range)
         };
+        let mut removed = 0;
         for (key, run) in runs {
             if let Some(set) = self.ready.get_mut(&key) {
-                set.remove(run);
+                removed += set.remove(run);
                 if set.is_empty() {
                     self.ready.remove(&key);
                 }
             }
         }
+        removed
     }
 
     /// A task whose worker is gone waits again.
@@ -241,6 +244,12 @@ impl State {
         fx: &mut Effects,
     ) -> Result<(), String> {
         let n = submit.ids.count();
+        if !self.jobs.contains_key(&job_id) {
+            return Err(format!("job {job_id} does not exist"));
+        }
+        if n == 0 {
+            return Ok(()); // It would share its ordinal, and with it all that is known by it, with the next submit.
+        }
         let classes = submit.profiles.iter().map(|profile| self.classes.intern(profile, &submit.kind)).collect();
         let mut state = super::SubmitState {
             job: job_id,
@@ -280,6 +289,8 @@ impl State {
         };
         let job = self.jobs.get_mut(&job_id).ok_or_else(|| format!("job {job_id} does not exist"))?;
         job.submits.push(base);
+        job.by_number.extend(state.ids().and_then(IdList::min).map(|number| (number, base)));
+        job.top = job.top.max(state.ids().and_then(IdList::max));
         job.counts.waiting += n;
         job.ended = None;
         for (on, waits, kind) in cross {

@@ -101,7 +101,9 @@ impl State {
 
     pub(crate) fn find(&self, job: JobId, number: TaskNumber) -> Option<Ordinal> {
         let job = self.jobs.get(&job)?;
-        job.submits.iter().find_map(|base| Some(base.plus(self.submits.get(base)?.index_of(number)?)))
+        // The submit is nearly always the first one tried: numbers of different submits seldom interleave.
+        let mut bases = job.by_number.range(..=number.0).rev().map(|(_, base)| base);
+        bases.find_map(|base| Some(base.plus(self.submits.get(base)?.index_of(number)?)))
     }
 
     /// Members of `range` (of one submit) that have not ended.

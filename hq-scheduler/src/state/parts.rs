@@ -22,6 +22,10 @@ pub(crate) struct Job {
     pub(crate) created: Tick,
     pub(crate) ended: Option<Tick>,
     pub(crate) submits: Vec<Ordinal>,
+    /// Submits by their smallest task number.
+    pub(crate) by_number: BTreeMap<u32, Ordinal>,
+    /// The largest task number.
+    pub(crate) top: Option<u32>,
     /// Tasks of later submits that wait for a task of an earlier one.
     pub(crate) cross: BTreeMap<Ordinal, Vec<(Ordinal, DepKind)>>,
 }

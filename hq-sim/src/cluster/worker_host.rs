@@ -222,9 +222,6 @@ impl World {
     }
 
     pub(super) fn thaw(&mut self, worker: usize) {
-        if self.workers[worker].frozen_until.take().is_some() {
-            let id = self.worker_id(worker);
-            self.watch.see(self.server.tick(self.now), What::Woke(id));
-        }
+        self.workers[worker].frozen_until = None;
     }
 }

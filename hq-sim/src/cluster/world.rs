@@ -365,9 +365,7 @@ impl World {
         for link in dark {
             self.cut(link);
         }
-        for worker in 0..self.workers.len() {
-            self.thaw(worker);
-        }
+        // Who stands still wakes up when it was to, with what was said to it meanwhile.
         for config in self.sim.heal.clone().map(|(_, workers)| workers).unwrap_or_default() {
             self.plan(self.now, Event::Arrive(Box::new(config)));
         }

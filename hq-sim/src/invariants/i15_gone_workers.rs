@@ -11,8 +11,6 @@ pub struct GoneWorkers {
     delay: Span,
     touched: BTreeSet<Ordinal>,
     gone: BTreeSet<WorkerId>,
-    /// They read what was said to them long ago, and may believe that it is new.
-    woken: BTreeSet<WorkerId>,
 }
 
 impl GoneWorkers {
@@ -67,7 +65,6 @@ impl Invariant for GoneWorkers {
             What::Started(worker, order) => {
                 if let Some((at, LossReason::HeartbeatLost)) = step.model.lost.get(&worker)
                     && at.after(self.delay) < step.at
-                    && !self.woken.contains(&worker)
                 {
                     return Err(format!(
                         "run {} starts on worker {worker}, which was given up for its silence",
@@ -75,7 +72,6 @@ impl Invariant for GoneWorkers {
                     ));
                 }
             }
-            What::Woke(worker) => _ = self.woken.insert(worker),
             _ => {}
         }
         Ok(())

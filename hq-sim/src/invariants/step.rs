@@ -43,8 +43,6 @@ pub enum What<'a> {
     Settled(&'a Scheduler),
     /// A worker began a run.
     Started(WorkerId, &'a StartOrder),
-    /// A worker's process goes on after having stood still; it does not know how long.
-    Woke(WorkerId),
     /// A run on a worker is over.
     Ended(WorkerId, RunId),
     /// A worker's process is gone with all that ran there.

@@ -1,37 +1,41 @@
-use hq_core::{IdList, idlist::Run};
+use crate::idlist::Run;
 
 /// Pairs of runs that are looked at before a list counts as too tangled.
 const PAIRS_MAX: usize = 1 << 20;
 
 /// What is wrong with a list of task numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tangle {
-    /// This number occurs twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Tangle {
+    /// A number that occurs twice.
+    #[error("Task {0} is defined more than once.")]
     Twice(u32),
     /// So many runs lie inside each other that looking through them would take too long.
+    #[error("the ranges of task numbers overlap too much to be told apart")]
     TooMany,
 }
 
-/// Whether each number occurs once. The work follows the number of runs and of pairs that lie inside each other, not of
-/// the numbers.
+/// Whether no number is in two runs, at least one of which is from `fresh`. The work follows the number of runs and of
+/// pairs that lie inside each other, not of the numbers.
 ///
 /// # Errors
 /// Names a number that occurs twice, or says that the list is too tangled to tell.
-pub(super) fn distinct(ids: &IdList) -> Result<(), Tangle> {
-    let mut runs = ids.runs().to_vec();
-    runs.sort_by_key(|run| run.start);
-    let mut open: Vec<Run> = Vec::new();
+pub(crate) fn apart(fresh: &[Run], known: &[Run]) -> Result<(), Tangle> {
+    let tag = |runs: &[Run], is_fresh| runs.iter().map(|run| (*run, is_fresh)).collect::<Vec<_>>();
+    let mut runs = [tag(fresh, true), tag(known, false)].concat();
+    runs.sort_by_key(|(run, _)| run.start);
+    let mut open: Vec<(Run, bool)> = Vec::new();
     let mut pairs = 0;
-    for run in runs {
-        open.retain(|other| last(*other) >= u64::from(run.start));
+    for (run, is_fresh) in runs {
+        open.retain(|(other, _)| last(*other) >= u64::from(run.start));
         pairs += open.len();
-        if let Some(twice) = open.iter().find_map(|other| common(*other, run)) {
+        let mut others = open.iter().filter(|(_, other_is_fresh)| is_fresh || *other_is_fresh);
+        if let Some(twice) = others.find_map(|(other, _)| common(*other, run)) {
             return Err(Tangle::Twice(twice));
         }
         if pairs > PAIRS_MAX {
             return Err(Tangle::TooMany);
         }
-        open.push(run);
+        open.push((run, is_fresh));
     }
     Ok(())
 }
@@ -73,6 +77,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::IdList;
 
     #[test]
     fn huge_and_interleaved_lists_are_told_apart_at_once() {
@@ -84,7 +89,33 @@ mod tests {
             ((0..1_000_000).map(|i| run(i, 1, 1)).chain([run(999_999, 1, 1)]).collect(), Err(Tangle::Twice(999_999))),
             ((0..2_000).map(|i| run(i, 2, 100_000)).collect(), Err(Tangle::TooMany)),
         ] {
-            assert_eq!(distinct(&IdList::from(runs)), result);
+            assert_eq!(IdList::from(runs).distinct(), result);
+        }
+    }
+
+    #[test]
+    fn two_lists_are_told_apart() {
+        let half = 1 << 31;
+        let (even, odd) = (Run { start: 0, count: half, step: 2 }, Run { start: 1, count: half, step: 2 });
+        let list = |run: Run| IdList::from(vec![run]);
+        let scattered = |first: u32| {
+            IdList::from(
+                (0..300_000)
+                    .rev()
+                    .map(|i| Run { start: first + 4 * i, ..even })
+                    .map(|run| Run { count: 1, ..run })
+                    .collect::<Vec<_>>(),
+            )
+        };
+        for (a, b, result) in [
+            (list(even), list(odd), Ok(())),
+            (list(even), IdList::range(7, 1), Ok(())),
+            (list(even), IdList::range(7, 2), Err(Tangle::Twice(8))),
+            (scattered(0), scattered(1), Ok(())),
+            (scattered(0), scattered(1_199_996), Err(Tangle::Twice(1_199_996))),
+            (IdList::default(), list(odd), Ok(())),
+        ] {
+            assert_eq!((a.apart(&b), b.apart(&a)), (result, result));
         }
     }
 
@@ -94,7 +125,7 @@ mod tests {
             let runs: Vec<Run> = runs.into_iter().map(|(start, count, step)| Run { start, count, step }).collect();
             let ids = IdList::from(runs);
             let unique = ids.iter().collect::<BTreeSet<_>>().len() as u64 == ids.len();
-            match distinct(&ids) {
+            match ids.distinct() {
                 Ok(()) => prop_assert!(unique),
                 Err(Tangle::Twice(number)) => prop_assert!(ids.iter().filter(|n| *n == number).count() > 1),
                 Err(Tangle::TooMany) => prop_assert!(false, "a few runs are never too many"),

@@ -1,0 +1,58 @@
+//! Submits that are not like the others.
+
+use hq_core::{
+    CancelOutcome, IdList, JobSpec, JobTarget, Ordinal, Profile, Request, Submit, TaskIds, TaskNumber, Tick,
+    idlist::Run,
+};
+use hq_scheduler::{Canceling, Scheduler};
+
+fn booted() -> Scheduler {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    core
+}
+
+fn tasks(job: JobTarget, ids: TaskIds) -> Submit {
+    Submit::array(job, ids, "program", vec![].into(), Profile::new(Request::cpus(1).unwrap()))
+}
+
+#[test]
+fn a_submit_without_tasks_leaves_the_next_one_alone() {
+    let mut core = booted();
+    let open = core.open(Tick(1), JobSpec::default());
+    core.submit(Tick(1), tasks(JobTarget::Attach(open), TaskIds::Next(0))).unwrap();
+    let other = core.submit(Tick(1), tasks(JobTarget::New(JobSpec::default()), TaskIds::Next(3))).unwrap();
+    assert_eq!(core.cancel(Tick(2), open, None), Canceling::Done(CancelOutcome::NothingLeft));
+    core.submit(Tick(3), tasks(JobTarget::Attach(open), TaskIds::Next(1))).unwrap();
+    let outcome = CancelOutcome::Canceled { canceled: 1, already_ended: 0 };
+    assert_eq!(core.cancel(Tick(4), open, None), Canceling::Done(outcome));
+    core.close(Tick(5), open);
+    assert!(core.forget(Tick(5), open));
+    assert_eq!(core.job(other).unwrap().counts.waiting, 3);
+    assert_eq!(core.locate(Ordinal(2)), Some((other, TaskNumber(2))));
+}
+
+#[test]
+fn numbers_are_new_in_their_job() {
+    let mut core = booted();
+    let open = core.open(Tick(1), JobSpec::default());
+    let run = |start, count, step| Run { start, count, step };
+    let half = 1 << 31;
+    for (runs, accepted) in [
+        (vec![run(1, 2, 1), run(2, 1, 1)], Err("Task 2 is defined more than once.")),
+        (vec![run(8, half - 8, 2)], Ok(())),
+        (vec![run(11, half - 8, 2)], Ok(())),
+        (vec![run(0, 9, 1)], Err("Task 8 already exists in job 1")),
+        (vec![run(0, 8, 1)], Ok(())),
+        (vec![run(7, 1, 1)], Err("Task 7 already exists in job 1")),
+    ] {
+        let submit = tasks(JobTarget::Attach(open), TaskIds::Given(IdList::from(runs)));
+        let result = core.submit(Tick(1), submit).map(|_| ()).map_err(|refusal| refusal.to_string());
+        assert_eq!(result, accepted.map_err(str::to_owned));
+    }
+    let base = half - 8;
+    for (number, ordinal) in [(8, 0), (11, base), (10, 1), (3, 2 * base + 3), (9, u32::MAX)] {
+        let found = (ordinal != u32::MAX).then(|| Ordinal(u64::from(ordinal)));
+        assert_eq!(core.find(open, TaskNumber(number)), found, "task {number}");
+    }
+}

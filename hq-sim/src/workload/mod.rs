@@ -1,0 +1,31 @@
+//! Workloads: what arrives when, runs how long and needs what; readers of public formats, and generators.
+//!
+//! Readers take text; to find, open and decompress files is the caller's. Their errors name the line or row, and the field.
+//!
+//! | module | reads or makes |
+//! |---|---|
+//! | [`swf`] | batch-job logs in the Standard Workload Format |
+//! | [`openb`] | nodes and pods with whole and fractional GPUs |
+//! | [`graphs`] | task graphs as JSON data frames |
+//! | [`crate::wfcommons`] | recorded workflows; `Workload::try_from` takes them |
+//! | [`generate`] | random workloads, and plan instances for comparison with an optimum |
+//!
+//! ```
+//! use hq_core::{Request, Span};
+//! use hq_sim::workload::{Workload, WorkloadTask};
+//!
+//! let task = |run, deps| WorkloadTask { deps, ..WorkloadTask::new(Span::secs(run), Request::cpus(1).unwrap()) };
+//! let chain = Workload::new("chain", vec![task(2, vec![1]), task(3, vec![])]).unwrap();
+//! assert_eq!(chain.critical_path(), Span::secs(5));
+//! assert_eq!(chain.jobs()[1].deps, [0], "who is waited for comes first");
+//! ```
+
+mod bounds;
+mod frame;
+pub mod generate;
+pub mod graphs;
+mod model;
+pub mod openb;
+pub mod swf;
+
+pub use model::{Workload, WorkloadError, WorkloadTask};

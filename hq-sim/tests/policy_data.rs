@@ -1,0 +1,143 @@
+//! The public workloads: `HQ_SIM_DATA=folder cargo test --release -p hq-sim --test policy_data -- --nocapture` runs them,
+//! where the folder holds `swf/KTH-SP2-1996-2.1-cln.swf.gz`, `graphs/*.json.gz`, `graphs/estee_instant.csv` and `fgd/*.csv`.
+//! Without it each test says so and passes.
+
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the data are files, and compressed")]
+#![expect(clippy::print_stderr, reason = "the figures are what one runs this for")]
+
+use std::{collections::BTreeMap, path::PathBuf, process::Command};
+
+use hq_core::{Rng, Span, Tick, WorkerConfig, WorkerResources};
+use hq_scheduler::policy::{Order, PassRule, Placement, PlacementKey, QueueView, Rank, SlotView};
+use hq_sim::{
+    policy::{Report, Simulation},
+    workload::{Workload, graphs, openb, swf},
+};
+
+/// A file of the data folder, unpacked; none, and a line, where there is none.
+fn data(file: &str) -> Option<String> {
+    let Some(folder) = std::env::var_os("HQ_SIM_DATA") else {
+        eprintln!("skipped: HQ_SIM_DATA does not name the folder of {file}");
+        return None;
+    };
+    let path = PathBuf::from(folder).join(file);
+    if !file.ends_with(".gz") {
+        return Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    }
+    let output = Command::new("gzip").arg("-dc").arg(&path).output().unwrap();
+    assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+fn cpus(n: u32) -> WorkerConfig {
+    WorkerConfig::new("node", WorkerResources::cpus(n).unwrap())
+}
+
+/// Parallel Workloads Archive, KTH-SP2 1996: 100 processors. The row "FCFS, none, user".
+#[test]
+fn fcfs_on_kth_sp2() {
+    let Some(text) = data("swf/KTH-SP2-1996-2.1-cln.swf.gz") else { return };
+    let log = swf::read(&text).unwrap();
+    assert_eq!((log.jobs.len(), log.max_procs()), (28_476, Some(100)));
+    let (workload, dropped) = log.workload("KTH-SP2", &swf::Cleaning::EASY).unwrap();
+    assert_eq!((workload.jobs().len(), dropped), (28_467, 9));
+    let simulation = Simulation::new(1).workers(1, &cpus(100)).workload(&workload).policy("fcfs", "pack");
+    let report = simulation.run().unwrap();
+    eprintln!("KTH-SP2, fcfs, no backfilling:\n{report}");
+    assert_eq!(report.finished, 28_467);
+    assert!((report.slowdown_mean - 6818.3).abs() < 0.05, "{}", report.slowdown_mean);
+    assert!((report.waits.mean.as_secs_f64() - 353_950.0).abs() < 0.5, "{}", report.waits.mean);
+}
+
+/// Ratio of the makespan to the bound, and the best one known.
+#[test]
+fn task_graphs() {
+    let Some(csv) = data("graphs/estee_instant.csv") else { return };
+    let mut best: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for row in csv.lines().skip(1) {
+        let fields: Vec<&str> = row.split(',').collect();
+        let min: f64 = fields[9].parse().unwrap();
+        let known = best.entry((fields[1], fields[4])).or_insert(f64::INFINITY);
+        *known = known.min(min);
+    }
+    eprintln!("{:>17} {:>5} {:>7} {:>8} {:>8} {:>10}", "graph", "", "best", "priority", "b-level", "fcfs+b-lvl");
+    for file in ["elementary", "irw"] {
+        let text = data(&format!("graphs/{file}.json.gz")).unwrap();
+        for graph in graphs::read(&text).unwrap() {
+            let levels = graph.clone().by_b_level();
+            for (name, workers) in [("8x4", 8u32), ("32x4", 32)] {
+                let bound = graph.makespan_bound(u64::from(workers) * 4).as_secs_f64();
+                let run = |graph: &Workload, order: &str| -> f64 {
+                    let simulation = Simulation::new(1).workers(workers as usize, &cpus(4)).workload(graph);
+                    let report = simulation.add_order(Box::new(Levels)).policy(order, "pack").run().unwrap();
+                    assert_eq!(report.finished, graph.jobs().len() as u64, "{} {name}", graph.name());
+                    report.makespan.as_secs_f64() / bound
+                };
+                let known = best.get(&(graph.name(), name)).map_or(f64::NAN, |best| best / bound);
+                let figures = [run(&graph, "priority"), run(&levels, "priority"), run(&levels, "levels")];
+                assert!(figures.iter().all(|ratio| *ratio >= 0.999_999), "{}: {figures:?}", graph.name());
+                let [plain, list, free] = figures;
+                let mark = if list.min(free) > known + 0.000_5 { " above" } else { "" };
+                eprintln!("{:>17} {name:>5} {known:>7.3} {plain:>8.3} {list:>8.3} {free:>10.3}{mark}", graph.name());
+            }
+        }
+    }
+}
+
+/// Strict priorities, and anything may overtake: list scheduling as it is in the books.
+#[derive(Debug)]
+struct Levels;
+
+impl Order for Levels {
+    fn name(&self) -> &str {
+        "levels"
+    }
+
+    fn rank(&self, queue: &QueueView) -> Rank {
+        (-i64::from(queue.priority), queue.head.0.cast_signed())
+    }
+
+    fn pass_rule(&self) -> PassRule {
+        PassRule::Free
+    }
+}
+
+/// The fullest GPU node on which it fits.
+#[derive(Debug)]
+struct BestFit;
+
+impl Placement for BestFit {
+    fn name(&self) -> &str {
+        "best-fit"
+    }
+
+    fn key(&self, slot: &SlotView<'_>) -> PlacementKey {
+        (slot.free_of(openb::GPUS).parts().cast_signed(), slot.free_of(openb::CPU).parts().cast_signed())
+    }
+}
+
+/// Arrivals until as many GPUs are asked for as there are: how many are in use.
+#[test]
+fn fractional_gpus() {
+    let Some(nodes) = data("fgd/openb_node_list_gpu_node.csv") else { return };
+    let nodes = openb::read_nodes(&nodes).unwrap();
+    let gpus: u32 = nodes.iter().map(|node| node.gpus).sum();
+    assert_eq!((nodes.len(), gpus), (1213, 6212));
+    for list in ["default", "gpushare40"] {
+        let pods = openb::read_pods(&data(&format!("fgd/openb_pod_list_{list}.csv")).unwrap()).unwrap();
+        assert_eq!(pods.len(), 8152);
+        let arrivals = openb::arrivals(&pods, gpus, 130, &mut Rng::new(1)).unwrap();
+        for placement in ["pack", "best-fit"] {
+            let mut simulation = Simulation::new(1).add_order(Box::new(Levels)).add_placement(Box::new(BestFit));
+            for node in &nodes {
+                simulation = simulation.workers(1, &node.config().unwrap());
+            }
+            let simulation = simulation.workload(&arrivals.workload).policy("levels", placement);
+            let report: Report = simulation.until(arrivals.full_at.times(1)).run().unwrap();
+            let used = report.usage_of(openb::GPUS).unwrap().at(Tick(arrivals.full_at.0));
+            let share = used.parts() as f64 / f64::from(gpus) / 100.0;
+            eprintln!("openb {list}, {placement}: {share:.2} % of {gpus} GPUs, {} pods placed", report.started);
+            assert!(share > 80.0 && report.makespan > Span::ZERO);
+        }
+    }
+}
