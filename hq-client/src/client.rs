@@ -1,19 +1,30 @@
+use std::{pin::pin, time::Duration};
+
 use hq_core::{Call, ClientReply, ClientRequest, RequestId};
 use hq_transport::{Link, LinkError, SendError, TypedReceiver, TypedSender};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 
 use crate::{CallError, router::Router};
 
 /// Calls that may wait to be sent before callers wait.
 const CALLS_MAX: usize = 64;
+/// Time for the good-bye to go out; and for the server's last words to be read from a link that takes nothing more.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// A live link to a server. Any number of calls can be in flight.
 ///
-/// Needs a tokio runtime. Two small tasks carry the link; they end when the client is closed or dropped.
+/// Needs a tokio runtime. Two small tasks carry the link. Dropped, the client says good-bye if the runtime lives on for a
+/// moment; [`close`](Self::close) waits until it is said.
 #[derive(Debug)]
 pub struct Client {
     pub(crate) calls: mpsc::Sender<Call>,
     pub(crate) router: Router,
+    /// Its end is that of the client.
+    open: Option<oneshot::Sender<()>>,
     writer: JoinHandle<()>,
     reader: JoinHandle<()>,
 }
@@ -26,9 +37,10 @@ impl Client {
     pub fn over(link: Link) -> Self {
         let (calls, queue) = mpsc::channel(CALLS_MAX);
         let router = Router::default();
-        let writer = tokio::spawn(write(TypedSender::new(link.sender), queue, router.clone()));
+        let (open, end) = oneshot::channel();
+        let writer = tokio::spawn(write(TypedSender::new(link.sender), queue, router.clone(), end));
         let reader = tokio::spawn(read(TypedReceiver::new(link.receiver), router.clone()));
-        Self { calls, router, writer, reader }
+        Self { calls, router, open: Some(open), writer, reader }
     }
 
     /// Asks and waits for the answer.
@@ -46,11 +58,9 @@ impl Client {
         reply.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    /// Says good-bye and ends the link. Calls in flight fail.
+    /// Says good-bye and ends the link. Calls in flight fail. A server that takes nothing is not waited for long.
     pub async fn close(mut self) {
-        // The writer ends with its queue.
-        let (closed, _) = mpsc::channel(1);
-        self.calls = closed;
+        self.open = None;
         let _ = (&mut self.writer).await;
     }
 
@@ -61,7 +71,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.writer.abort();
+        // The writer says good-bye by itself.
         self.reader.abort();
         self.router.lose("this client was closed");
     }
@@ -92,9 +102,46 @@ pub(crate) fn lost() -> CallError {
     CallError::Lost("the link is closed".to_owned())
 }
 
-async fn write(mut sender: TypedSender<Call>, mut queue: mpsc::Receiver<Call>, router: Router) {
+/// Sends what is in `queue` until that or the client ends, and says good-bye.
+async fn write(
+    mut sender: TypedSender<Call>,
+    mut queue: mpsc::Receiver<Call>,
+    router: Router,
+    end: oneshot::Receiver<()>,
+) {
+    let closing = Notify::new();
+    let mut sending = pin!(async {
+        if let Err(reason) = send_all(&mut sender, &mut queue, &router, &closing).await {
+            // What the server said last may be on its way still, and tells more than that it does not listen.
+            sleep(LINGER).await;
+            router.lose(&reason);
+        }
+        sender.close().await;
+    });
+    tokio::select! {
+        () = &mut sending => {}
+        _ = end => {
+            closing.notify_one();
+            let _ = timeout(LINGER, sending).await;
+        }
+    }
+}
+
+/// # Errors
+/// The link takes nothing more.
+async fn send_all(
+    sender: &mut TypedSender<Call>,
+    queue: &mut mpsc::Receiver<Call>,
+    router: &Router,
+    closing: &Notify,
+) -> Result<(), String> {
     let mut calls = Vec::new();
-    while queue.recv_many(&mut calls, CALLS_MAX).await > 0 {
+    loop {
+        tokio::select! {
+            count = queue.recv_many(&mut calls, CALLS_MAX) => if count == 0 { return Ok(()) },
+            // Streams may hold on to the queue.
+            () = closing.notified() => queue.close(),
+        }
         // One by one: a call that is too large is refused alone.
         for call in calls.drain(..) {
             match sender.send(std::slice::from_ref(&call)).await {
@@ -103,12 +150,10 @@ async fn write(mut sender: TypedSender<Call>, mut queue: mpsc::Receiver<Call>, r
                     router.reject(call.id, CallError::Unsendable(e.to_string()));
                 }
                 Err(SendError::Wire(e)) => router.reject(call.id, CallError::Unsendable(e.to_string())),
-                Err(SendError::Link(e)) => return router.lose(&e.to_string()),
-                Err(e) => return router.lose(&e.to_string()),
+                Err(e) => return Err(e.to_string()),
             }
         }
     }
-    sender.close().await;
 }
 
 async fn read(mut receiver: TypedReceiver<hq_core::Reply>, router: Router) {

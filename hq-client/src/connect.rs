@@ -5,16 +5,20 @@ use hq_transport::{
     access::Endpoint,
     keys::PeerKey,
     server_dir::{RunDir, Seeker},
+    session::HandshakeError,
+    stream::HANDSHAKE_DEADLINE,
     tcp::TcpTransport,
     unix::UnixTransport,
 };
+use tokio::time::{Instant, timeout_at};
 
 use crate::{Client, ConnectError};
 
 impl Client {
     /// Connects to the server of this directory, which must be of the same version as this crate.
     ///
-    /// On the server's machine the link is its Unix socket, else TCP.
+    /// On the server's machine the link is its Unix socket, else TCP. A server that does not answer is given up after
+    /// [`HANDSHAKE_DEADLINE`] in all.
     ///
     /// # Errors
     /// Says what is missing or wrong; see [`ConnectError`].
@@ -32,14 +36,21 @@ impl Client {
 }
 
 async fn link(run: &RunDir, endpoint: Endpoint, identity: Identity) -> Result<Link, ConnectError> {
+    let deadline = Instant::now() + HANDSHAKE_DEADLINE;
     // The socket's name follows from host, port and key of the record: one that is changed leads nowhere here.
     let socket = run.client_socket(&endpoint);
-    if socket.exists()
-        && let Ok(link) = UnixTransport::new(socket, identity.clone()).connect().await
-    {
-        return Ok(link);
+    if socket.exists() {
+        let socket = UnixTransport::new(socket, identity.clone());
+        if let Ok(Ok(link)) = timeout_at(deadline, socket.connect()).await {
+            return Ok(link);
+        }
     }
     let Endpoint { host, port, .. } = endpoint;
-    let connected = TcpTransport::new(host.as_str(), port, identity).connect().await;
-    connected.map_err(|source| ConnectError::Unreachable { host, port, source })
+    let server = TcpTransport::new(host.as_str(), port, identity);
+    let source = match timeout_at(deadline, server.connect()).await {
+        Ok(Ok(link)) => return Ok(link),
+        Ok(Err(error)) => error.into_cause(),
+        Err(_) => HandshakeError::Timeout { seconds: HANDSHAKE_DEADLINE.as_secs() }.into(),
+    };
+    Err(ConnectError::Unreachable { host, port, source })
 }

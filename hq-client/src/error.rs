@@ -29,9 +29,9 @@ pub enum ConnectError {
         host: String,
         /// Port of the record.
         port: u16,
-        /// Why.
+        /// Why: [what stands behind](hq_transport::ConnectError::into_cause) the transport's error.
         #[source]
-        source: hq_transport::ConnectError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

@@ -143,3 +143,47 @@ async fn a_server_that_floods_a_subscription_ends_it() {
     }
     assert!((credit..credit + 10).contains(&read), "{read} batches were kept");
 }
+
+#[tokio::test]
+async fn a_client_that_is_dropped_or_closed_says_good_bye() {
+    for is_closed in [false, true] {
+        let (client, mut server) = pair();
+        // A stream that lives on does not hold up the end.
+        let stream = client.subscribe(None, None).await.expect("sent");
+        if is_closed {
+            client.close().await;
+        } else {
+            drop(client);
+        }
+        assert!(matches!(server.next().await.request, ClientRequest::Subscribe { .. }));
+        assert!(matches!(server.calls.recv().await, Ok(None)), "closed: {is_closed}");
+        drop(stream);
+    }
+}
+
+/// A server that does not listen any more, but has something to say.
+struct Deaf;
+
+#[async_trait::async_trait]
+impl hq_transport::LinkSender for Deaf {
+    async fn send(&mut self, _: Vec<u8>) -> Result<(), hq_transport::LinkError> {
+        Err(hq_transport::LinkError::Cut)
+    }
+
+    async fn close(&mut self) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_said_last_is_heard_though_it_does_not_listen() {
+    let (mut ours, theirs) = memory::pair(Role::Client, Versions::current("1"));
+    ours.sender = Box::new(Deaf);
+    let client = Client::over(ours);
+    let mut replies = TypedSender::new(theirs.sender);
+    let say = async {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        replies.send(&[Reply { id: RequestId(1), reply: ClientReply::Done }]).await.expect("said");
+    };
+    let (reply, ()) = tokio::join!(client.call(ClientRequest::StopServer), say);
+    assert_eq!(reply.expect("heard"), ClientReply::Done);
+    assert!(matches!(client.call(ClientRequest::ServerInfo).await, Err(CallError::Lost(_))));
+}

@@ -193,7 +193,7 @@ pub enum Refusal {
     #[error("this connection may not do that: {0}")]
     Forbidden(String),
     /// Nothing more can be made safe.
-    #[error("the journal failed, nothing more is accepted: {0}")]
+    #[error("{0}; nothing more is accepted: make room or mend the disk, and restart the server")]
     JournalFailed(String),
     /// The server ends.
     #[error("the server is stopping")]

@@ -34,6 +34,7 @@ pub struct EngineBuilder {
     workers: Vec<LocalWorker>,
     registered: Vec<(String, Recipe)>,
     journal: Option<PathBuf>,
+    journal_options: FileOptions,
     policy: Option<(String, String)>,
     idle_timeout: Option<Duration>,
     server_uid: Option<String>,
@@ -43,11 +44,12 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             workers: vec![],
             registered: vec![],
             journal: None,
+            journal_options: FileOptions::default(),
             policy: None,
             idle_timeout: None,
             server_uid: None,
@@ -89,6 +91,13 @@ impl EngineBuilder {
     /// Keeps all that happens in this file, and goes on from what is in it.
     pub fn journal(mut self, file: impl Into<PathBuf>) -> Self {
         self.journal = Some(file.into());
+        self
+    }
+
+    /// The longest age of what is in the journal and not yet on disk, where nobody waits for it: 20 ms where nothing is
+    /// said. What is answered is on disk before, whatever the period.
+    pub const fn journal_flush(mut self, period: Duration) -> Self {
+        self.journal_options.flush_period = period;
         self
     }
 
@@ -161,7 +170,8 @@ impl EngineBuilder {
             token_seed: random()?,
         };
         let signals = Arc::new(Signals::default());
-        let past = Past { config, file: self.journal, orders: self.orders, placements: self.placements };
+        let file = self.journal.map(|file| (file, self.journal_options));
+        let past = Past { config, file, orders: self.orders, placements: self.placements };
         let Restored { node, journal, allocations } = past.restore(signals.on_durable()).await?;
         let scaling = self.allocations.map(|queue| scaling(queue, &place, &allocations, &node)).transpose()?;
         let start = Start { node, journal, signals: Arc::clone(&signals), versions, scaling };
@@ -194,7 +204,7 @@ fn scaling(
 /// What the server machine goes on from.
 struct Past {
     config: ServerConfig,
-    file: Option<PathBuf>,
+    file: Option<(PathBuf, FileOptions)>,
     orders: Vec<Box<dyn Order>>,
     placements: Vec<Box<dyn Placement>>,
 }
@@ -214,13 +224,13 @@ impl Past {
 
     fn read(self, on_durable: OnDurable) -> Result<Restored, StartError> {
         let Self { config, file, orders, placements } = self;
-        let Some(file) = file else {
+        let Some((file, options)) = file else {
             let node = ServerNode::with_policies(config, [], orders, placements).map_err(StartError::History)?;
             return Ok(Restored { node, journal: None, allocations: vec![] });
         };
-        let (journal, recovery) = FileJournal::open(&file, FileOptions::default(), on_durable)?;
+        let (journal, recovery) = FileJournal::open(&file, options, on_durable)?;
         if let Some(torn) = recovery.torn {
-            tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn:?}");
+            tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn}");
         }
         let (mut broken, mut allocations) = (None, Vec::new());
         let history = journal.read(Seq(1)).map_while(|record| record.map_err(|e| broken = Some(e)).ok());

@@ -5,16 +5,16 @@ use hq_core::{ClientReply, JobId, Refusal, resource::ResourceParseError};
 #[non_exhaustive]
 pub enum StartError {
     /// The resources of a worker cannot be read.
-    #[error("a worker's resources cannot be read: {0}")]
+    #[error("a worker's resources cannot be read")]
     Resources(#[from] ResourceParseError),
     /// A worker's resources make no sense.
-    #[error("a worker's resources are refused: {0}")]
+    #[error("a worker's resources are refused")]
     Worker(#[from] hq_core::DefinitionError),
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] hq_journal::OpenError),
     /// A record of the journal cannot be read.
-    #[error("cannot go on from the journal: {0}")]
+    #[error("cannot go on from the journal")]
     Read(#[from] hq_journal::ReadError),
     /// The journal contradicts itself.
     #[error("cannot go on from the journal: {0}")]

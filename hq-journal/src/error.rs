@@ -24,7 +24,7 @@ pub enum AppendError {
         first: Seq,
     },
     /// The journal can keep nothing more.
-    #[error("the journal failed: {reason}")]
+    #[error("{reason}")]
     Failed {
         /// What happened first.
         reason: String,
@@ -75,7 +75,7 @@ pub enum ReadError {
         offset: u64,
     },
     /// The file cannot be read.
-    #[error("cannot read the journal: {0}")]
+    #[error("cannot read the journal")]
     Io(#[from] io::Error),
 }
 
@@ -143,7 +143,7 @@ pub enum OpenError {
         epoch: Epoch,
     },
     /// The system refused something.
-    #[error("cannot {action} journal `{}`: {source}", path.display())]
+    #[error("cannot {action} journal `{}`", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
@@ -160,7 +160,7 @@ fn holder_text(holder: Option<&Holder>) -> String {
 
 /// Why a journal did not end well: what was appended after the last [`Durability::UpTo`](crate::Durability::UpTo) is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the journal failed: {reason}")]
+#[error("{reason}")]
 pub struct CloseError {
     /// What happened first.
     pub reason: String,

@@ -13,6 +13,8 @@ pub(crate) struct Mind {
     pub(crate) hungry: BTreeSet<GrantId>,
     /// Lanes with tasks that have not started.
     pub(crate) deep: BTreeSet<GrantId>,
+    /// Tasks of all lanes, as start to end and lane; only until a lane gets or loses some, for many cancels in a row.
+    pub(crate) places: Option<BTreeMap<Ordinal, (Ordinal, GrantId)>>,
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
     /// Measured mean run time.
     pub(crate) mean_run: BTreeMap<ClassId, Span>,
@@ -32,7 +34,13 @@ pub(crate) struct Mind {
     pub(crate) held: BTreeMap<QueueKey, BTreeSet<WorkerId>>,
     /// When time takes such a place away from its queue.
     pub(crate) held_until: Option<Tick>,
-    pub(crate) withdrawals: Vec<Withdrawal>,
+    /// In order of their beginnings, and so of their deadlines.
+    pub(crate) withdrawals: BTreeMap<u64, Withdrawal>,
+    pub(crate) last_withdrawal: u64,
+    /// Withdrawals by the lanes they wait for.
+    pub(crate) awaited: BTreeMap<GrantId, BTreeSet<u64>>,
+    /// Withdrawals in one of whose lanes something has happened.
+    pub(crate) stirred: BTreeSet<u64>,
     pub(crate) last_token: u64,
     /// Workers with nothing to do, and since when.
     pub(crate) idle: BTreeMap<WorkerId, Tick>,
@@ -76,6 +84,11 @@ pub(crate) struct Withdrawal {
 }
 
 impl Mind {
+    /// Something has happened in a lane.
+    pub(crate) fn stir(&mut self, grant: GrantId) {
+        self.stirred.extend(self.awaited.get(&grant).into_iter().flatten());
+    }
+
     /// Follows the mean of the newest runs: a quarter of the way to the mean of each batch.
     pub(crate) fn measure(&mut self, class: ClassId, total: Span, runs: u64) {
         let Some(batch) = total.0.checked_div(runs) else { return };

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use hq_core::{Fact, GrantId, Record, Tick};
+use hq_core::{Fact, GrantId, Record, Tick, WorkerId};
 
 use crate::{
     Action,
@@ -61,8 +61,12 @@ impl Scheduler {
 
     /// Makes a fact true and tells the journal; what it sets off is collected for [`settle`](Self::settle).
     pub(crate) fn emit(&mut self, at: Tick, fact: Fact, fx: &mut Effects) {
-        if let Fact::GrantClosed { grant } = &fact {
-            self.close_lane_books(*grant);
+        match &fact {
+            Fact::GrantClosed { grant } => self.close_lane_books(*grant),
+            Fact::WorkerLost { worker, .. } => {
+                self.lost_lanes(*worker).into_iter().for_each(|grant| self.close_lane_books(grant))
+            }
+            _ => {}
         }
         let record = Record { at, fact };
         let applied = self.state.apply(&record, fx);
@@ -73,6 +77,9 @@ impl Scheduler {
 
     /// Keeps the books of lanes that are not in the lasting state.
     fn follow_lanes(&mut self, fact: &Fact) {
+        if !matches!(fact, Fact::TasksCanceled { .. } | Fact::TasksAborted { .. } | Fact::JobCanceled { .. }) {
+            self.mind.places = None;
+        }
         match fact {
             Fact::GrantOpened { grant, class, .. } => {
                 self.mind.lanes.insert(*grant, LaneMind::default());
@@ -84,8 +91,10 @@ impl Scheduler {
             | Fact::TaskStarted { grant, .. }
             | Fact::TasksFinished { grant, .. }
             | Fact::TaskKilled { grant, .. }
-            | Fact::TaskFailed { grant: Some(grant), .. } => self.note_depth(*grant),
-            Fact::WorkerLost { .. } => self.drop_lost_lanes(),
+            | Fact::TaskFailed { grant: Some(grant), .. } => {
+                self.note_depth(*grant);
+                self.mind.stir(*grant);
+            }
             _ => {}
         }
     }
@@ -110,19 +119,15 @@ impl Scheduler {
         }
         self.mind.deep.remove(&grant);
         self.mind.hungry.remove(&grant);
+        self.mind.stir(grant);
+        self.mind.awaited.remove(&grant);
     }
 
-    /// A loss may end any number of lanes.
-    fn drop_lost_lanes(&mut self) {
-        let state = &self.state;
-        let mind = &mut self.mind;
-        mind.lanes.retain(|grant, _| state.grants.contains_key(grant));
-        mind.deep.retain(|grant| state.grants.contains_key(grant));
-        mind.hungry.retain(|grant| state.grants.contains_key(grant));
-        mind.limits.retain(|(_, grant)| state.grants.contains_key(grant));
-        mind.lanes_of_class.clear();
-        for lane in state.grants.values() {
-            *mind.lanes_of_class.entry(lane.class).or_insert(0) += 1;
-        }
+    /// Lanes and gangs that end with a worker.
+    fn lost_lanes(&self, worker: WorkerId) -> Vec<GrantId> {
+        let grants =
+            self.state.workers.get(&worker).into_iter().flat_map(|known| known.grants.iter().chain(&known.gang));
+        let ends = |grant: &&GrantId| self.state.grants.get(grant).is_some_and(|lane| lane.worker() == worker);
+        grants.filter(ends).copied().collect()
     }
 }

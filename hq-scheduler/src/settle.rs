@@ -66,7 +66,7 @@ impl Scheduler {
     fn check_max_fails(&mut self, now: Tick, job_id: JobId, fx: &mut Effects) {
         let Some(job) = self.state.jobs.get(&job_id) else { return };
         let exceeded = job.spec.max_fails.is_some_and(|max| job.counts.failed > u64::from(max));
-        let under_way = self.mind.withdrawals.iter().any(|withdrawal| withdrawal.job == job_id);
+        let under_way = self.mind.withdrawals.values().any(|withdrawal| withdrawal.job == job_id);
         if exceeded && !under_way && !job.counts.is_terminated() {
             self.withdraw(now, job_id, TaskState::Aborted, None, fx);
         }

@@ -10,7 +10,7 @@ impl Scheduler {
         self.stop_idle(now);
         self.call_back_late_lanes(now);
         self.release_late(now);
-        if self.mind.withdrawals.iter().any(|withdrawal| withdrawal.deadline <= now) {
+        if self.mind.withdrawals.values().next().is_some_and(|withdrawal| withdrawal.deadline <= now) {
             self.settle(now, Effects::default());
         }
     }
@@ -20,7 +20,7 @@ impl Scheduler {
         let idle =
             self.mind.idle.iter().filter_map(|(worker, since)| Some(since.after(self.idle_timeout(*worker)?))).min();
         let limit = self.mind.limits.first().map(|(at, _)| *at);
-        let withdrawal = self.mind.withdrawals.iter().map(|withdrawal| withdrawal.deadline).min();
+        let withdrawal = self.mind.withdrawals.values().next().map(|withdrawal| withdrawal.deadline);
         [idle, limit, withdrawal, self.mind.held_until].into_iter().flatten().min()
     }
 

@@ -1,5 +1,7 @@
 //! Taking tasks back from everywhere: cancel, and the abort of a job that failed too often.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hq_core::{CancelOutcome, Fact, GrantId, JobId, OrdinalRange, RangeSet, Span, TaskState, Tick, ToWorker};
 
 use crate::{Action, CancelToken, Scheduler, mind::Withdrawal, state::Effects};
@@ -27,7 +29,7 @@ impl Scheduler {
             }
         }
         let backlog = self.backlog_of(&open);
-        let mut pending = std::collections::BTreeSet::new();
+        let mut pending = BTreeSet::new();
         let mut at_once = open.clone();
         for (grant, ranges) in backlog {
             for range in &ranges {
@@ -45,19 +47,48 @@ impl Scheduler {
             open.remove(range);
         }
         let deadline = now.after(PATIENCE);
-        self.mind.withdrawals.push(Withdrawal { job: job_id, end, token, open, pending, deadline, ended });
+        self.mind.last_withdrawal += 1;
+        let id = self.mind.last_withdrawal;
+        for (grant, _) in &pending {
+            self.mind.awaited.entry(*grant).or_default().insert(id);
+        }
+        self.mind.withdrawals.insert(id, Withdrawal { job: job_id, end, token, open, pending, deadline, ended });
         None
     }
 
     /// Of each lane the members of `tasks` that are not known to run.
-    fn backlog_of(&self, tasks: &RangeSet) -> Vec<(GrantId, Vec<OrdinalRange>)> {
-        let lanes = self.mind.deep.iter().filter_map(|id| Some((*id, self.state.grants.get(id)?)));
-        lanes
-            .map(|(id, lane)| {
-                (id, lane.backlog().into_iter().flat_map(|range| tasks.intersect(range)).collect::<Vec<_>>())
-            })
-            .filter(|(_, ranges)| !ranges.is_empty())
-            .collect()
+    fn backlog_of(&mut self, tasks: &RangeSet) -> BTreeMap<GrantId, Vec<OrdinalRange>> {
+        let mut backlog: BTreeMap<GrantId, Vec<OrdinalRange>> = BTreeMap::new();
+        for (grant, range) in self.lanes_with(tasks) {
+            let mut waiting = RangeSet::from_iter([range]);
+            if let Some(running) = self.state.grants.get(&grant).and_then(|lane| lane.running) {
+                waiting.remove(OrdinalRange::one(running));
+            }
+            if !waiting.is_empty() {
+                backlog.entry(grant).or_default().extend(waiting.iter());
+            }
+        }
+        backlog
+    }
+
+    /// The members of `tasks` that are in lanes, in order.
+    fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<(GrantId, OrdinalRange)> {
+        let grants = &self.state.grants;
+        let places = self.mind.places.get_or_insert_with(|| {
+            let ranges = grants.iter().flat_map(|(id, lane)| lane.tasks.iter().map(move |range| (*id, range)));
+            ranges.map(|(id, range)| (range.start, (range.end(), id))).collect()
+        });
+        let mut found = Vec::new();
+        for wanted in tasks.iter() {
+            let before = places.range(..wanted.start).next_back();
+            for (start, (end, grant)) in before.into_iter().chain(places.range(wanted.start..wanted.end())) {
+                let (start, end) = ((*start).max(wanted.start), (*end).min(wanted.end()));
+                if start < end {
+                    found.push((*grant, OrdinalRange::new(start, end.0 - start.0)));
+                }
+            }
+        }
+        found
     }
 
     /// Asks a lane for tasks that have not started; the answer carries the number returned.
@@ -90,39 +121,38 @@ impl Scheduler {
             _ => Fact::TasksAborted { tasks: ranges },
         };
         self.emit(now, fact, fx);
-        let held: Vec<_> = self
-            .state
-            .grants
-            .iter()
-            .flat_map(|(id, lane)| {
-                let held = lane.tasks.iter().flat_map(|range| open.intersect(range)).flat_map(OrdinalRange::iter);
-                held.map(|task| (*id, lane.worker(), task)).collect::<Vec<_>>()
-            })
-            .collect();
-        for (grant, worker, task) in held {
-            self.actions.push_back(Action::Send { worker, message: ToWorker::Kill { grant, task } });
+        for (grant, range) in self.lanes_with(&open) {
+            let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { continue };
+            let kills = range.iter().map(|task| Action::Send { worker, message: ToWorker::Kill { grant, task } });
+            self.actions.extend(kills);
         }
         open.len()
     }
 
-    /// A recall was answered, or its lane is gone.
+    /// A recall was answered.
     pub(crate) fn recall_is_over(&mut self, grant: GrantId, n: u32) {
-        for withdrawal in &mut self.mind.withdrawals {
+        self.mind.stir(grant);
+        let ids: Vec<u64> = self.mind.awaited.get(&grant).into_iter().flatten().copied().collect();
+        for id in ids {
+            let Some(withdrawal) = self.mind.withdrawals.get_mut(&id) else { continue };
             withdrawal.pending.remove(&(grant, n));
+            if !withdrawal.pending.iter().any(|(other, _)| *other == grant) {
+                self.await_no_more(grant, id);
+            }
         }
     }
 
     /// Ends withdrawn tasks that no lane with an open recall holds any more, and answers withdrawals that are complete.
     pub(crate) fn end_what_withdrawals_freed(&mut self, now: Tick, fx: &mut Effects) {
-        if self.mind.withdrawals.is_empty() {
-            return;
-        }
-        for mut withdrawal in std::mem::take(&mut self.mind.withdrawals) {
+        let due = self.mind.withdrawals.iter().take_while(|(_, withdrawal)| withdrawal.deadline <= now);
+        let due: Vec<u64> = due.map(|(id, _)| *id).collect();
+        let mut ids = std::mem::take(&mut self.mind.stirred);
+        ids.extend(due);
+        for id in ids {
+            let Some(mut withdrawal) = self.mind.withdrawals.remove(&id) else { continue };
+            let before = withdrawal.pending.clone();
             let state = &self.state;
-            withdrawal.pending.retain(|(grant, _)| state.grants.contains_key(grant));
-            if withdrawal.deadline <= now {
-                withdrawal.pending.clear();
-            }
+            withdrawal.pending.retain(|(grant, _)| withdrawal.deadline > now && state.grants.contains_key(grant));
             let mut free = withdrawal.open.clone();
             for (grant, _) in &withdrawal.pending {
                 for range in state.grants.get(grant).into_iter().flat_map(|lane| lane.backlog()) {
@@ -136,8 +166,18 @@ impl Scheduler {
             // Nothing is left that an answer could tell of: its lane may be closed before it comes.
             if withdrawal.pending.is_empty() || withdrawal.open.is_empty() {
                 self.answer(&withdrawal);
+                before.into_iter().for_each(|(grant, _)| self.await_no_more(grant, id));
             } else {
-                self.mind.withdrawals.push(withdrawal);
+                self.mind.withdrawals.insert(id, withdrawal);
+            }
+        }
+    }
+
+    fn await_no_more(&mut self, grant: GrantId, id: u64) {
+        if let Some(ids) = self.mind.awaited.get_mut(&grant) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.mind.awaited.remove(&grant);
             }
         }
     }

@@ -5,14 +5,18 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the data are files, and compressed")]
 #![expect(clippy::print_stderr, reason = "the figures are what one runs this for")]
 
+mod policy_reference;
+
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
 use hq_core::{Rng, Span, Tick, WorkerConfig, WorkerResources};
 use hq_scheduler::policy::{Order, PassRule, Placement, PlacementKey, QueueView, Rank, SlotView};
 use hq_sim::{
     policy::{Report, Simulation},
+    wfcommons,
     workload::{Workload, graphs, openb, swf},
 };
+use policy_reference::{Backfilling, By};
 
 /// A file of the data folder, unpacked; none, and a line, where there is none.
 fn data(file: &str) -> Option<String> {
@@ -33,18 +37,54 @@ fn cpus(n: u32) -> WorkerConfig {
     WorkerConfig::new("node", WorkerResources::cpus(n).unwrap())
 }
 
-/// Parallel Workloads Archive, KTH-SP2 1996: 100 processors. The row "FCFS, none, user".
-#[test]
-fn fcfs_on_kth_sp2() {
-    let Some(text) = data("swf/KTH-SP2-1996-2.1-cln.swf.gz") else { return };
-    let log = swf::read(&text).unwrap();
+/// KTH-SP2 1996 of the Parallel Workloads Archive, 100 processors, cleaned as usual.
+fn kth_sp2() -> Option<Workload> {
+    let log = swf::read(&data("swf/KTH-SP2-1996-2.1-cln.swf.gz")?).unwrap();
     assert_eq!((log.jobs.len(), log.max_procs()), (28_476, Some(100)));
     let (workload, dropped) = log.workload("KTH-SP2", &swf::Cleaning::EASY).unwrap();
     assert_eq!((workload.jobs().len(), dropped), (28_467, 9));
+    Some(workload)
+}
+
+/// The published rows, by the plain reference: the reader, the cleaning and the figures are the usual ones.
+#[test]
+fn published_rows_of_kth_sp2() {
+    let Some(user) = kth_sp2() else { return };
+    let perfect = user.clone().with_perfect_estimates();
+    let rows: [(&Workload, By, Backfilling, f64, f64); 6] = [
+        (&user, By::Arrival, Backfilling::None, 6818.3, 353_950.0),
+        (&user, By::Arrival, Backfilling::Easy, 92.73, 6_837.0),
+        (&perfect, By::Arrival, Backfilling::Easy, 71.75, 6_330.0),
+        (&user, By::Estimate, Backfilling::Easy, 42.37, 4_601.0),
+        (&user, By::Area, Backfilling::Easy, 39.16, 5_653.0),
+        (&perfect, By::Estimate, Backfilling::Easy, 22.04, 3_795.0),
+    ];
+    for (workload, by, backfilling, slowdown, wait) in rows {
+        let starts = policy_reference::starts(workload, 100, by, backfilling);
+        let (mut slowdowns, mut waits, mut max) = (0.0, 0.0, 0.0f64);
+        for (job, start) in workload.jobs().iter().zip(starts) {
+            let (waited, run) = (start.less(job.arrival).as_secs_f64(), job.run.as_secs_f64());
+            let bounded = ((waited + run) / run.max(10.0)).max(1.0);
+            (slowdowns, waits, max) = (slowdowns + bounded, waits + waited, max.max(bounded));
+        }
+        let n = workload.jobs().len() as f64;
+        let (mean, waited) = (slowdowns / n, waits / n);
+        eprintln!("{by:?}, {backfilling:?}: slowdown {mean:.2}, max {max:.0}, wait {waited:.1} s");
+        assert!((mean - slowdown).abs() < 0.06 && (waited - wait).abs() < 1.0, "{by:?} {backfilling:?}");
+    }
+}
+
+/// The row "FCFS, none, user" by the scheduler, start by start.
+#[test]
+fn fcfs_on_kth_sp2() {
+    let Some(workload) = kth_sp2() else { return };
     let simulation = Simulation::new(1).workers(1, &cpus(100)).workload(&workload).policy("fcfs", "pack");
     let report = simulation.run().unwrap();
     eprintln!("KTH-SP2, fcfs, no backfilling:\n{report}");
-    assert_eq!(report.finished, 28_467);
+    let starts: Vec<Span> = report.runs.iter().map(|run| Span(run.unwrap().start.0)).collect();
+    let reference = policy_reference::starts(&workload, 100, By::Arrival, Backfilling::None);
+    let late = starts.iter().zip(&reference).filter(|(start, reference)| start != reference).count();
+    assert_eq!(late, 0, "jobs that start at another time than the reference says");
     assert!((report.slowdown_mean - 6818.3).abs() < 0.05, "{}", report.slowdown_mean);
     assert!((report.waits.mean.as_secs_f64() - 353_950.0).abs() < 0.5, "{}", report.waits.mean);
 }
@@ -60,7 +100,7 @@ fn task_graphs() {
         let known = best.entry((fields[1], fields[4])).or_insert(f64::INFINITY);
         *known = known.min(min);
     }
-    eprintln!("{:>17} {:>5} {:>7} {:>8} {:>8} {:>10}", "graph", "", "best", "priority", "b-level", "fcfs+b-lvl");
+    eprintln!("{:>17} {:>5} {:>7} {:>8} {:>8} {:>10}", "graph", "", "best", "priority", "b-level", "levels");
     for file in ["elementary", "irw"] {
         let text = data(&format!("graphs/{file}.json.gz")).unwrap();
         for graph in graphs::read(&text).unwrap() {
@@ -139,5 +179,35 @@ fn fractional_gpus() {
             eprintln!("openb {list}, {placement}: {share:.2} % of {gpus} GPUs, {} pods placed", report.started);
             assert!(share > 80.0 && report.makespan > Span::ZERO);
         }
+    }
+}
+
+/// Every file is read, and every recorded workflow runs as its bounds allow.
+#[test]
+fn all_files_are_read() {
+    for (file, jobs) in [("LLNL-Atlas-2006-2.1-cln", 43_778), ("lublin_256", 10_000)] {
+        let Some(text) = data(&format!("swf/{file}.swf.gz")) else { return };
+        let log = swf::read(&text).unwrap();
+        assert_eq!(log.jobs.len(), jobs, "{file}");
+    }
+    for file in [
+        "1000genome-chameleon-2ch-100k-001",
+        "bacass-dirt02-001",
+        "epigenomics-chameleon-hep-1seq-50k-001",
+        "montage-chameleon-2mass-01d-001",
+        "sarek-dirt02-001",
+        "seismology-chameleon-100p-001",
+    ] {
+        let workflow = wfcommons::read(&data(&format!("workflows/{file}.json.gz")).unwrap()).unwrap();
+        let workload = Workload::try_from(&workflow).unwrap();
+        let bound = workload.makespan_bound(64).as_secs_f64();
+        let ratio = |workload: &Workload| {
+            let report = Simulation::new(1).workers(2, &cpus(32)).workload(workload).run().unwrap();
+            assert_eq!(report.finished, workload.jobs().len() as u64, "{file}");
+            report.makespan.as_secs_f64() / bound
+        };
+        let (plain, levels) = (ratio(&workload), ratio(&workload.clone().by_b_level()));
+        eprintln!("{file}, 2x32: {plain:.3} of the bound, by b-level {levels:.3}");
+        assert!(plain >= 0.999_999 && levels >= 0.999_999);
     }
 }

@@ -95,7 +95,8 @@ pub trait Transport: Send + Sync {
     async fn connect(&self) -> Result<Link, ConnectError>;
 }
 
-/// Why a link does not go on.
+/// Why a link does not go on. The text tells the cause too, so that has no place in the chain of
+/// [sources](std::error::Error::source).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -121,10 +122,22 @@ pub enum LinkError {
     Exhausted,
     /// The peer sent what no honest peer sends: too long, forged, replayed, out of order.
     #[error("protocol error: {0}")]
-    Protocol(#[from] crate::session::OpenError),
+    Protocol(crate::session::OpenError),
     /// The operating system's error.
     #[error("link failed: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<crate::session::OpenError> for LinkError {
+    fn from(error: crate::session::OpenError) -> Self {
+        Self::Protocol(error)
+    }
+}
+
+impl From<io::Error> for LinkError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 /// Why a listener cannot go on.
@@ -136,7 +149,13 @@ pub enum AcceptError {
     Closed,
     /// The operating system's error.
     #[error("cannot accept connections: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for AcceptError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 /// Why a connection did not come about.
@@ -171,6 +190,15 @@ impl ConnectError {
         match self {
             Self::Unreachable { .. } => true,
             Self::Handshake { source, .. } => source.is_temporary(),
+        }
+    }
+
+    /// What stands behind the error, for those who name the address in a text of their own.
+    #[must_use]
+    pub fn into_cause(self) -> Box<dyn std::error::Error + Send + Sync> {
+        match self {
+            Self::Unreachable { source, .. } => source.into(),
+            Self::Handshake { source, .. } => source.into(),
         }
     }
 }

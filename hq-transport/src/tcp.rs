@@ -61,7 +61,7 @@ impl Transport for TcpTransport {
 
 /// Listens on a TCP port for peers of one role.
 ///
-/// At most 64 handshakes go on at a time, 48 from one source; see the crate's promises. They run
+/// At most 256 handshakes go on at a time, 192 from one source; see the crate's promises. They run
 /// as tasks of the runtime, which end with the listener.
 pub struct TcpListener {
     acceptor: Acceptor<Socket>,

@@ -123,5 +123,11 @@ pub enum RecvError {
     Link(#[from] LinkError),
     /// The batch is no sequence of such messages.
     #[error("protocol error: {0}")]
-    Wire(#[from] WireError),
+    Wire(WireError),
+}
+
+impl From<WireError> for RecvError {
+    fn from(error: WireError) -> Self {
+        Self::Wire(error)
+    }
 }

@@ -269,3 +269,37 @@ fn socket_directories_are_private() {
     symlink(target.path(), dir.path().join("link")).unwrap();
     assert!(prepare_socket_dir(&dir.path().join("link/s")).is_err());
 }
+
+#[test]
+fn directories_that_others_can_write_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let server_dir = ServerDir::open_or_create(root.path()).unwrap();
+    let run = server_dir.create_run().unwrap();
+    server_dir.set_current(&run).unwrap();
+    let set = |dir: &Path, mode| fs::set_permissions(dir, fs::Permissions::from_mode(mode)).unwrap();
+    let find = || RunDir::find(root.path(), Seeker::Worker);
+    for (dir, closed) in [(root.path(), 0o755), (run.path(), 0o700)] {
+        for mode in [0o770, 0o702, 0o1777] {
+            set(dir, mode);
+            let text = find().unwrap_err().to_string();
+            let end = format!("is writable by others (mode {mode:04o}): close it with `chmod 700 ");
+            assert!(text.starts_with("directory ") && text.contains(&end), "{text}");
+            let is_usable = ServerDir::open_or_create(root.path()).is_ok();
+            assert_eq!(is_usable, dir == run.path(), "{mode:o}: each run of a server has a directory of its own");
+        }
+        set(dir, closed);
+        find().unwrap();
+    }
+}
+
+#[test]
+fn directories_of_others_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    // Only the superuser can give a directory away.
+    if std::os::unix::fs::chown(root.path(), Some(12345), None).is_err() {
+        return;
+    }
+    let text = RunDir::find(root.path(), Seeker::Client).unwrap_err().to_string();
+    assert!(text.ends_with("belongs to another user (uid 12345): refused"), "{text}");
+    assert!(ServerDir::open_or_create(root.path()).is_err());
+}

@@ -26,6 +26,7 @@ pub(crate) async fn connect(server_dir: &Path) -> anyhow::Result<Link> {
     let identity = Identity { role: Role::Worker, versions: Versions::current(version), key };
     let connected = TcpTransport::new(server.host.as_str(), server.port, identity).connect().await;
     connected
+        .map_err(|error| anyhow::Error::from_boxed(error.into_cause()))
         .with_context(|| format!("Access token found but HQ server {}:{} is unreachable", server.host, server.port))
 }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{Epoch, Fact, LinkId, Record, Seq, Tick};
+use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Seq, Tick};
 use hq_journal::{Journal, Urgency};
 use hq_node::{ServerInput, ServerNode, ServerOutput};
 use hq_scheduler::Scheduler;
@@ -45,13 +45,15 @@ impl Machine {
 
     /// Hands on what the signals say; says whether they said anything.
     pub(super) fn hear_signals(&mut self, now: Tick) {
+        // In this order, so that what became safe before the failure counts.
+        let failure = self.signals.take_journal_failure();
         let durable = self.signals.durable();
         if durable > self.durable {
             self.durable = durable;
             self.tell(now, ServerInput::Durable { seq: durable });
         }
-        if let Some(reason) = self.signals.take_journal_failure() {
-            tracing::error!("{reason}");
+        if let Some(reason) = failure {
+            tracing::error!("{}", Refusal::JournalFailed(reason.clone()));
             self.tell(now, ServerInput::JournalFailed { reason });
         }
         if self.signals.take_interrupt() {

@@ -4,7 +4,7 @@ use hq_core::{Call, FromWorker, LinkId, Reply, ToWorker};
 use hq_node::PeerRole;
 use hq_transport::{Link, Role};
 use tokio::{
-    sync::mpsc,
+    sync::mpsc::{self, error::TrySendError},
     task::{AbortHandle, JoinSet},
 };
 
@@ -64,16 +64,22 @@ impl Peers {
         Some((id, role))
     }
 
+    /// Queues this for a worker.
+    ///
+    /// # Errors
+    /// Its queue is full: it was cut off. A link that has ended is no error: what its peer said last, and its end, are
+    /// on their way to the driver.
     pub(super) fn tell_worker(&mut self, link: LinkId, messages: Vec<ToWorker>) -> Result<(), CutOff> {
         match self.peers.get(&link) {
-            Some(Peer { queue: Queue::Worker(queue), .. }) if queue.try_send(messages).is_err() => self.cut(link),
+            Some(Peer { queue: Queue::Worker(queue), .. }) if is_full(queue.try_send(messages)) => self.cut(link),
             _ => Ok(()),
         }
     }
 
+    /// Queues this for a client, as [`tell_worker`](Self::tell_worker) does.
     pub(super) fn tell_client(&mut self, link: LinkId, replies: Vec<Reply>) -> Result<(), CutOff> {
         match self.peers.get(&link) {
-            Some(Peer { queue: Queue::Client(queue), .. }) if queue.try_send(replies).is_err() => self.cut(link),
+            Some(Peer { queue: Queue::Client(queue), .. }) if is_full(queue.try_send(replies)) => self.cut(link),
             _ => Ok(()),
         }
     }
@@ -102,5 +108,52 @@ impl Peers {
         self.peers.clear();
         flushed(async { while self.tasks.join_next().await.is_some() {} }).await;
         self.tasks.shutdown().await;
+    }
+}
+
+fn is_full<T>(sent: Result<(), TrySendError<T>>) -> bool {
+    matches!(sent, Err(TrySendError::Full(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::LossReason;
+    use hq_transport::{TypedSender, Versions, memory};
+
+    use super::*;
+
+    const FIRST: LinkId = LinkId(2);
+
+    fn peers() -> (Peers, mpsc::Sender<Input>, mpsc::Receiver<Input>) {
+        let (sender, inputs) = mpsc::channel(8);
+        (Peers::new(LinkId(1), sender.downgrade()), sender, inputs)
+    }
+
+    #[tokio::test]
+    async fn what_a_peer_said_before_it_went_is_heard_before_its_end() {
+        let (mut peers, _sender, mut inputs) = peers();
+        let (theirs, ours) = memory::pair(Role::Worker, Versions::current("test"));
+        peers.attach(ours, Role::Worker);
+        let mut worker = TypedSender::<FromWorker>::new(theirs.sender);
+        worker.send(&[FromWorker::Leaving { reason: LossReason::TimeLimitReached }]).await.expect("said");
+        drop((worker, theirs.receiver));
+        // The task that carried the link has ended, and the driver has not yet looked into its queue.
+        peers.reap().await;
+        assert!(peers.tell_worker(FIRST, vec![ToWorker::Heartbeat]).is_ok(), "cut off before it was heard");
+        let Some(Input::FromWorker { link: FIRST, messages }) = inputs.recv().await else { panic!("not heard") };
+        assert_eq!(messages, [FromWorker::Leaving { reason: LossReason::TimeLimitReached }]);
+        assert!(matches!(inputs.recv().await, Some(Input::Down { link: FIRST })));
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_takes_nothing_is_cut_off() {
+        let (mut peers, _sender, _inputs) = peers();
+        let (_theirs, ours) = memory::pair(Role::Client, Versions::current("test"));
+        peers.attach(ours, Role::Client);
+        // The task has not run yet, so nothing leaves the queue.
+        let mut tell = || peers.tell_client(FIRST, vec![]);
+        assert!((0..QUEUE_MAX).all(|_| tell().is_ok()));
+        assert!(tell().is_err());
+        assert!(tell().is_ok(), "it is forgotten");
     }
 }

@@ -1,6 +1,6 @@
 //! Group commit: all that is queued becomes one write and one sync.
 
-use std::{fs::File, io, os::unix::fs::FileExt, sync::Arc};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path, sync::Arc};
 
 use super::queue::{Durable, Queue};
 use crate::{Durability, OnDurable};
@@ -33,13 +33,16 @@ const KEPT_BYTES: usize = 1 << 20;
 ///
 /// After a failure nothing is tried again: a sync that failed may have dropped the pages, and a second one would call them
 /// safe. The file is cut back to what is safe, so that nothing which was never acknowledged is found there later.
-pub(super) fn run(queue: &Queue, disk: &impl Disk, on_durable: &OnDurable) {
+///
+/// `path` is for people.
+pub(super) fn run(queue: &Queue, disk: &impl Disk, path: &Path, on_durable: &OnDurable) {
     let guard = FailOnUnwind(queue);
+    let failed = |action| move |error| format!("cannot {action} the journal `{}`: {error}", path.display());
     let mut durable = queue.durable();
     let mut bytes = Vec::new();
     while let Some(seq) = queue.take(&mut bytes) {
-        let written = disk.write(&bytes, durable.end).map_err(|error| format!("cannot write to it: {error}"));
-        let synced = written.and_then(|()| disk.sync().map_err(|error| format!("cannot sync it: {error}")));
+        let written = disk.write(&bytes, durable.end).map_err(failed("write to"));
+        let synced = written.and_then(|()| disk.sync().map_err(failed("sync")));
         if let Err(reason) = synced {
             queue.fail(&reason);
             let _ = disk.cut(durable.end); // the next opening finds a torn tail, where this fails too
@@ -61,7 +64,7 @@ struct FailOnUnwind<'a>(&'a Queue);
 
 impl Drop for FailOnUnwind<'_> {
     fn drop(&mut self) {
-        self.0.fail("its thread has died");
+        self.0.fail("the thread that writes the journal has died");
     }
 }
 
@@ -126,7 +129,7 @@ mod tests {
             push(&queue, seq, urgency).unwrap();
         }
         thread::scope(|scope| {
-            scope.spawn(|| run(&queue, &disk, &on_durable));
+            scope.spawn(|| run(&queue, &disk, Path::new("/d/j"), &on_durable));
             assert_eq!(heard.recv().unwrap(), Durability::UpTo(Seq(3)));
             push(&queue, 4, Urgency::Lazy).unwrap();
             queue.close();
@@ -140,11 +143,13 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_once_and_nothing_is_tried_again() {
-        for (fail_write, reason) in [(true, "cannot write"), (false, "cannot sync")] {
+        for (fail_write, reason) in
+            [(true, "cannot write to the journal `/d/j`: "), (false, "cannot sync the journal `/d/j`: ")]
+        {
             let disk = FakeDisk { fail_write, fail_sync: !fail_write, ..FakeDisk::default() };
             let (queue, (on_durable, heard)) = (queue(1 << 20), hear());
             push(&queue, 1, Urgency::Now).unwrap();
-            run(&queue, &disk, &on_durable);
+            run(&queue, &disk, Path::new("/d/j"), &on_durable);
             let Ok(Durability::Failed(told)) = heard.recv() else { panic!("no failure was told") };
             assert!(told.starts_with(reason), "{told}");
             for seq in [1, 2] {
@@ -163,7 +168,7 @@ mod tests {
     fn a_full_queue_waits_for_the_disk_and_goes_on() {
         let (queue, disk, (on_durable, heard)) = (queue(10), FakeDisk::default(), hear());
         thread::scope(|scope| {
-            scope.spawn(|| run(&queue, &disk, &on_durable));
+            scope.spawn(|| run(&queue, &disk, Path::new("/d/j"), &on_durable));
             for seq in 1..=100 {
                 push(&queue, seq, Urgency::Lazy).unwrap();
             }
@@ -183,7 +188,7 @@ mod tests {
         push(&queue, 1, Urgency::Now).unwrap();
         thread::scope(|scope| {
             let waiting = scope.spawn(|| push(&queue, 2, Urgency::Now));
-            run(&queue, &disk, &on_durable);
+            run(&queue, &disk, Path::new("/d/j"), &on_durable);
             // Taken before the failure or refused after it, but not stuck.
             let _ = waiting.join().unwrap();
         });
@@ -195,7 +200,7 @@ mod tests {
         let (queue, disk) = (queue(10), FakeDisk::default());
         let on_durable: OnDurable = Arc::new(|_| panic!("of the test"));
         push(&queue, 1, Urgency::Now).unwrap();
-        thread::scope(|scope| scope.spawn(|| run(&queue, &disk, &on_durable)).join().unwrap_err());
+        thread::scope(|scope| scope.spawn(|| run(&queue, &disk, Path::new("/d/j"), &on_durable)).join().unwrap_err());
         assert!(matches!(push(&queue, 2, Urgency::Now), Err(AppendError::Failed { .. })));
     }
 }

@@ -64,11 +64,8 @@ impl FileJournal {
         let recovery = opened.recovery;
         let durable = Durable { seq: Seq(recovery.next.0 - 1), end: opened.end };
         let queue = Arc::new(Queue::new(durable, options.queue_bytes, options.flush_period));
-        let thread = spawn(queue.clone(), opened.file.clone(), on_durable).map_err(|source| OpenError::Io {
-            action: "start the thread of",
-            path,
-            source,
-        })?;
+        let thread = spawn(queue.clone(), opened.file.clone(), path.clone(), on_durable);
+        let thread = thread.map_err(|source| OpenError::Io { action: "start the thread of", path, source })?;
         let journal = Self {
             file: opened.file,
             first: recovery.first,
@@ -89,8 +86,9 @@ impl FileJournal {
     }
 }
 
-fn spawn(queue: Arc<Queue>, file: Arc<File>, on_durable: OnDurable) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("hq-journal".to_owned()).spawn(move || commit::run(&queue, &file, &on_durable))
+fn spawn(queue: Arc<Queue>, file: Arc<File>, path: PathBuf, on_durable: OnDurable) -> io::Result<JoinHandle<()>> {
+    let run = move || commit::run(&queue, &file, &path, &on_durable);
+    thread::Builder::new().name("hq-journal".to_owned()).spawn(run)
 }
 
 impl Journal for FileJournal {

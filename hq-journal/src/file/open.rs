@@ -84,7 +84,13 @@ fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
-    let file = options.open(path)?;
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        // Two names of one journal would be two journals to those who look for it.
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link: name the file itself")
+        }
+        _ => error,
+    })?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use hq_core::{Fact, Record, Seq, SubmitId, Tick, ToWorker};
+use hq_core::{Fact, JobId, JobTarget, Record, Seq, SubmitId, Tick, ToWorker};
 
 /// Numbers the facts, gathers those of a step, and knows what is safe.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(super) struct Ledger {
     step: Vec<Record>,
     /// Submits that are not safe yet: their tasks may not start.
     submits: BTreeMap<SubmitId, Seq>,
+    /// Jobs whose beginning is not safe yet.
+    jobs: BTreeMap<JobId, Seq>,
 }
 
 impl Ledger {
@@ -32,6 +34,7 @@ impl Ledger {
             failed: None,
             step: vec![],
             submits: BTreeMap::new(),
+            jobs: BTreeMap::new(),
         }
     }
 
@@ -43,13 +46,24 @@ impl Ledger {
     /// Adds a fact to the step.
     pub(super) fn record(&mut self, at: Tick, fact: Fact) {
         self.appended = self.appended.next();
-        if let Fact::Submitted { base, .. } = &fact
-            && self.journal
-        {
-            self.submits.insert(SubmitId(base.0), self.appended);
+        if self.journal {
+            self.note_unsafe(&fact);
         }
         if self.failed.is_none() {
             self.step.push(Record { at, fact });
+        }
+    }
+
+    fn note_unsafe(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Submitted { job, base, submit } => {
+                self.submits.insert(SubmitId(base.0), self.appended);
+                if let JobTarget::New(_) = submit.job {
+                    self.jobs.insert(*job, self.appended);
+                }
+            }
+            Fact::JobOpened { job, .. } => _ = self.jobs.insert(*job, self.appended),
+            _ => {}
         }
     }
 
@@ -64,13 +78,15 @@ impl Ledger {
         Some((first, records))
     }
 
-    /// Takes the journal's word; says whether more is safe now. What was never handed out cannot be safe.
+    /// Takes the journal's word; says whether more is safe now. What was never handed out cannot be safe, and what was
+    /// refused at a failure stays refused.
     pub(super) fn confirm(&mut self, seq: Seq) -> bool {
-        if !self.journal || seq <= self.durable || seq > self.handed {
+        if !self.journal || self.failed.is_some() || seq <= self.durable || seq > self.handed {
             return false;
         }
         self.durable = seq;
         self.submits.retain(|_, at| *at > seq);
+        self.jobs.retain(|_, at| *at > seq);
         true
     }
 
@@ -83,6 +99,17 @@ impl Ledger {
     /// Why nothing more can be made safe.
     pub(super) fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
+    }
+
+    /// The first job that was refused since its beginning cannot be made safe any more; so were all after it.
+    pub(super) fn first_refused(&self) -> Option<JobId> {
+        self.failed.as_ref()?;
+        self.jobs.keys().next().copied()
+    }
+
+    /// Whether a submit was refused since it cannot be made safe any more.
+    pub(super) fn is_refused(&self, submit: SubmitId) -> bool {
+        self.failed.is_some() && self.submits.contains_key(&submit)
     }
 
     /// Number of the last fact.
@@ -220,11 +247,13 @@ mod tests {
     fn a_failed_ledger_hands_out_nothing() {
         let mut ledger = Ledger::new(true, Seq(0));
         ledger.record(Tick(1), submitted(0));
+        ledger.take_step();
         ledger.fail("disk full".to_owned());
         ledger.fail("later".to_owned());
         ledger.record(Tick(1), submitted(1));
         assert_eq!(ledger.take_step(), None);
         assert_eq!((ledger.failure(), ledger.is_settled()), (Some("disk full"), false));
+        assert!(!ledger.confirm(Seq(1)), "too late");
     }
 
     #[test]

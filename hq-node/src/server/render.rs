@@ -1,8 +1,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hq_core::{
-    IdList, JobDetail, JobId, JobInfo, Ordinal, OrdinalRange, Parts, Submit, SubmitInfo, TaskIds, TaskInfo, TaskNumber,
-    Tick, WorkerId, WorkerInfo, idlist::Run,
+    IdList, JobDetail, JobInfo, Ordinal, OrdinalRange, Parts, Submit, SubmitInfo, TaskIds, TaskInfo, TaskNumber, Tick,
+    WorkerId, WorkerInfo, idlist::Run,
 };
 use hq_scheduler::{
     Scheduler,
@@ -27,13 +27,12 @@ pub(super) fn job_info(job: &JobView<'_>, wall: &Wall) -> JobInfo {
 /// A job with all it is made of.
 pub(super) fn job_detail(
     scheduler: &Scheduler,
-    job: JobId,
+    view: &JobView<'_>,
     wall: &Wall,
     server_uid: &str,
     bodies: bool,
 ) -> Option<JobDetail> {
-    let view = scheduler.job(job)?;
-    let tasks = scheduler.job_tasks(job)?;
+    let tasks = scheduler.job_tasks(view.id)?;
     let submits = &view.submits;
     let mut recorded: Vec<TaskInfo> =
         tasks.recorded.iter().filter_map(|task| task_info(scheduler, submits, *task, wall)).collect();
@@ -43,7 +42,7 @@ pub(super) fn job_detail(
     let name = |id: WorkerId| scheduler.worker(id).map(|worker| (id, worker.config.hostname.clone()));
     let workers: BTreeMap<WorkerId, String> = unique(ids).filter_map(name).collect();
     Some(JobDetail {
-        info: job_info(&view, wall),
+        info: job_info(view, wall),
         submits: submits
             .iter()
             .map(|(_, submit, at)| SubmitInfo { submitted: wall.of(*at), submit: shown(submit, bodies) })
@@ -140,7 +139,7 @@ pub(super) fn worker_info(worker: &WorkerView<'_>, wall: &Wall) -> WorkerInfo {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{Blob, JobTarget, Profile, Request};
+    use hq_core::{Blob, JobId, JobTarget, Profile, Request};
 
     use super::*;
 

@@ -141,7 +141,9 @@ impl ServerNode {
     /// Answers a call at once, whatever becomes safe later.
     pub(super) fn reply(&mut self, link: LinkId, id: hq_core::RequestId, reply: ClientReply) {
         let durable = self.ledger.durable();
-        let after = if durable >= self.boot { Seq(0) } else { self.boot };
+        // After a failure nothing gets here but refusals, and there is nothing to wait for.
+        let is_ready = durable >= self.boot || self.ledger.failure().is_some();
+        let after = if is_ready { Seq(0) } else { self.boot };
         let Some(session) = self.clients.links.get_mut(&link) else { return };
         session.reply(Reply { id, reply }, after, durable);
         self.mark(link);

@@ -56,7 +56,7 @@ impl ServerNode {
             self.reply(link, id, ClientReply::Done);
         }
         self.phase = Phase::Stopped;
-        let late = Refusal::JournalFailed("it did not confirm in time, and the server ends".to_owned());
+        let late = Refusal::JournalFailed("the journal did not confirm in time, and the server ends".to_owned());
         for (link, session) in &mut self.clients.links {
             session.refuse_unsafe(&late);
             self.touched.insert(*link);

@@ -1,8 +1,8 @@
 //! What waits until what is safe.
 
 use hq_core::{
-    Blob, ClientReply, ClientRequest, DepKind, Deps, Fact, JobSpec, JobTarget, Outcome, Profile, Refusal, Request,
-    Selector, Seq, Submit, TaskIds, TaskNumber, ToWorker,
+    Blob, ClientReply, ClientRequest, DepKind, Deps, Fact, JobId, JobSpec, JobTarget, Outcome, Profile, Refusal,
+    Request, Selector, Seq, Submit, TaskIds, TaskNumber, ToWorker,
 };
 use hq_node::{PeerRole, ServerInput};
 
@@ -160,4 +160,54 @@ fn a_failed_journal_makes_the_server_read_only() {
         panic!("jobs are listed")
     };
     assert_eq!((jobs[0].counts.finished, worker.acked, rig.log.len()), (3, 0, appended), "what runs goes on, unsafe");
+}
+
+#[test]
+fn what_a_failed_journal_refused_is_not_shown() {
+    for confirmed in [1, 2] {
+        let mut rig = Rig::journaled();
+        let client = rig.client();
+        rig.ask(client, ClientRequest::OpenJob(JobSpec::default()));
+        let last = if confirmed == 2 {
+            rig.submit(client, 2);
+            JobId(2)
+        } else {
+            JobId(1)
+        };
+        let profile = Profile::new(Request::cpus(1).unwrap());
+        let ids = TaskIds::Given(hq_core::IdList::range(0, 5));
+        let attach = Submit::array(JobTarget::Attach(JobId(1)), ids, "program", Blob::default(), profile);
+        rig.call(client, ClientRequest::Submit(Box::new(attach)));
+        rig.call(client, submit(1));
+        rig.call(client, ClientRequest::OpenJob(JobSpec::default()));
+        rig.input(ServerInput::JournalFailed { reason: "disk full".to_owned() });
+        assert!(rig.replies(client).iter().all(|(_, reply)| matches!(reply, ClientReply::Refused(_))));
+        let all = Selector::Ids(hq_core::IdList::range(1, 9));
+        for (selector, expected) in [(Selector::All, 1..=last.0), (all, 1..=last.0), (Selector::Last, last.0..=last.0)]
+        {
+            let ClientReply::Jobs(jobs) = rig.ask(client, ClientRequest::Jobs(selector.clone())) else {
+                panic!("jobs are listed")
+            };
+            assert_eq!(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>(), expected.clone().collect::<Vec<_>>());
+            let details = ClientRequest::JobDetails { jobs: selector, bodies: false };
+            let ClientReply::JobDetails(details) = rig.ask(client, details) else { panic!("jobs are shown") };
+            assert_eq!(details.iter().map(|job| job.info.id.0).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+            if details[0].info.id == JobId(1) {
+                let job = &details[0];
+                assert_eq!((job.info.counts.total(), job.submits.len(), job.tasks.len()), (0, 0, 0));
+                assert!(job.rest.iter().all(|(_, ids)| ids.is_empty()), "{:?}", job.rest);
+            }
+        }
+    }
+}
+
+#[test]
+fn where_the_boot_cannot_be_made_safe_everything_is_refused() {
+    let mut rig = Rig::with(config(true), vec![]);
+    rig.input(ServerInput::JournalFailed { reason: "disk full".to_owned() });
+    let client = rig.client();
+    let refusal = Refusal::JournalFailed("disk full".to_owned());
+    for request in [ClientRequest::ServerInfo, ClientRequest::Jobs(Selector::All), submit(1)] {
+        assert_eq!(rig.refused(client, request), refusal);
+    }
 }

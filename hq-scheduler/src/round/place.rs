@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hq_core::{Tick, WorkerId};
 
 use super::blocked::Blockers;
-use crate::{Scheduler, policy::Rank, state::QueueKey};
+use crate::{Scheduler, state::QueueKey};
 
 impl Scheduler {
     /// Places what fits: queues that got tasks on all workers, the others on those that got room. Returns the queues that

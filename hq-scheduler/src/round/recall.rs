@@ -27,7 +27,7 @@ impl Scheduler {
         let mut due: Vec<GrantId> = Vec::new();
         for grant in &self.mind.deep {
             let Some(lane) = self.state.grants.get(grant) else { continue };
-            let Some(next) = lane.backlog().first().map(|range| range.start) else { continue };
+            let Some(next) = lane.next() else { continue };
             let Some((rank, _)) = self.rank_of_task(now, next) else { continue };
             if lane.workers.iter().any(|worker| self.is_held(now, &mut fresh, rank, *worker)) {
                 due.push(*grant);
@@ -40,6 +40,9 @@ impl Scheduler {
 
     /// Each worker with room gets a fair part of the backlogs of a class of which nothing else waits.
     fn call_back_for_idle(&mut self, now: Tick, workers: &BTreeSet<WorkerId>) {
+        if workers.is_empty() {
+            return;
+        }
         let mut lanes: BTreeMap<ClassId, Vec<GrantId>> = BTreeMap::new();
         for grant in &self.mind.deep {
             if let Some(lane) = self.state.grants.get(grant) {

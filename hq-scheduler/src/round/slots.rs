@@ -41,7 +41,9 @@ impl Scheduler {
         }
         let (slots, full) = self.choose_slots(now, key, rank, budget, candidates, blockers);
         if let Some(capable) = self.mind.capable.get_mut(&key.class) {
-            capable.roomy.retain(|worker| !full.contains(worker));
+            for worker in full {
+                capable.roomy.remove(&worker);
+            }
         }
         let n = slots.len() as u64;
         self.open_lanes(now, key, slots, budget);
@@ -57,7 +59,7 @@ impl Scheduler {
         budget: u64,
         candidates: Option<&BTreeSet<WorkerId>>,
         blockers: &mut Blockers,
-    ) -> (Vec<Slot>, BTreeSet<WorkerId>) {
+    ) -> (Vec<Slot>, Vec<WorkerId>) {
         let Some(capable) = self.mind.capable.get(&key.class) else { return Default::default() };
         let candidates: Vec<WorkerId> = match candidates {
             Some(some) => some.intersection(&capable.roomy).copied().collect(),
@@ -66,7 +68,7 @@ impl Scheduler {
         let requests = &self.state.classes.get(key.class).requests;
         let mut scratch: BTreeMap<WorkerId, (Pools, usize)> = BTreeMap::new();
         let mut heap: BTreeSet<(PlacementKey, WorkerId, u8)> = BTreeSet::new();
-        let mut full = BTreeSet::new();
+        let mut full = Vec::new();
         for worker in candidates {
             let Some(known) = self.state.workers.get(&worker).filter(|known| known.gang.is_none()) else { continue };
             let lanes = known.grants.len();
@@ -76,7 +78,7 @@ impl Scheduler {
             let fitting: Vec<(u8, &Request)> =
                 (0..).zip(requests).filter(|(_, request)| fits(request)).map(|(n, request)| (n, &**request)).collect();
             if fitting.is_empty() {
-                full.insert(worker);
+                full.push(worker);
             }
             if !blockers.refused.contains(&(key.class, worker)) {
                 let slot = |(variant, request)| {

@@ -109,6 +109,15 @@ impl Grant {
         self.workers.first().copied().unwrap_or_default()
     }
 
+    /// The first task that has not started as far as is known.
+    pub(crate) fn next(&self) -> Option<Ordinal> {
+        let first = |range: OrdinalRange| match self.running {
+            Some(running) if running == range.start => (range.len > 1).then(|| range.start.plus(1)),
+            _ => Some(range.start),
+        };
+        self.tasks.iter().find_map(first)
+    }
+
     /// What has not started as far as is known: all but the running task.
     pub(crate) fn backlog(&self) -> Vec<OrdinalRange> {
         let Some(running) = self.running else { return self.tasks.iter().collect() };

@@ -69,7 +69,9 @@ impl Meter {
         match change {
             Change::Begun { grant, worker, task, is_gang, allocation } => {
                 let taken: Taken = match self.gangs.get(&grant) {
-                    Some(members) if is_gang => members.iter().filter_map(|member| self.workers.get(member)).flatten().copied().collect(),
+                    Some(members) if is_gang => {
+                        members.iter().filter_map(|member| self.workers.get(member)).flatten().copied().collect()
+                    }
                     _ => allocation
                         .0
                         .iter()

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use hq_core::{
-    Blob, DepKind, Deps, IdList, JobId, JobSpec, JobTarget, PROGRAM_KIND, Parts, Profile, Span, Submit, TaskIds, TaskNumber,
-    Variants,
+    Blob, DepKind, Deps, IdList, JobId, JobSpec, JobTarget, PROGRAM_KIND, Parts, Profile, Span, Submit, TaskIds,
+    TaskNumber, Variants,
 };
 
 use crate::workload::{Workload, WorkloadTask};

@@ -98,8 +98,7 @@ fn read_graph(name: String, text: &str) -> Result<Workload, GraphError> {
     let mut tasks = Vec::with_capacity(raw.len());
     for (task, raw) in raw.into_iter().enumerate() {
         let wrong = |field, value| GraphError::Field { graph: name.clone(), task, field, value };
-        let estimate =
-            raw.e_d.map(|estimate| seconds(estimate).ok_or_else(|| wrong("e_d", estimate))).transpose()?;
+        let estimate = raw.e_d.map(|estimate| seconds(estimate).ok_or_else(|| wrong("e_d", estimate))).transpose()?;
         let request = Request::cpus(raw.cpus).map_err(|_| wrong("cpus", f64::from(raw.cpus)))?;
         let run = seconds(raw.d).ok_or_else(|| wrong("d", raw.d))?;
         let deps = raw.inputs.into_iter().map(|(task, _)| task).collect();

@@ -111,12 +111,8 @@ pub enum Processors {
 impl Cleaning {
     /// The usual rules for EASY backfilling: run time > 0, runs cut to the estimate, processors as requested. They leave
     /// 28,467 jobs of KTH-SP2 1996.
-    pub const EASY: Self = Self {
-        needs_run_time: true,
-        cut_to_estimate: true,
-        processors: Processors::Requested,
-        processors_max: None,
-    };
+    pub const EASY: Self =
+        Self { needs_run_time: true, cut_to_estimate: true, processors: Processors::Requested, processors_max: None };
 }
 
 const SECONDS_MAX: u64 = 1 << 40;

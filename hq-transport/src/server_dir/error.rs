@@ -23,6 +23,22 @@ pub enum ServerDirError {
         /// The run directory that was looked into.
         dir: PathBuf,
     },
+    /// It belongs to somebody else, who could put another record there.
+    #[error("directory {path:?} belongs to another user (uid {owner}): refused")]
+    ForeignOwner {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// Others could put another record there.
+    #[error("directory {path:?} is writable by others (mode {mode:04o}): close it with `chmod 700 {}`", path.display())]
+    TooOpen {
+        /// The directory.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The access record cannot be used.
     #[error(transparent)]
     Access(#[from] AccessError),

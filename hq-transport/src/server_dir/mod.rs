@@ -9,9 +9,11 @@
 //!   hq-current -> …/002    absolute
 //! ```
 //!
-//! All calls block on the disk, briefly.
+//! A directory that belongs to another user, or that others may write, is used by neither servers nor clients nor
+//! workers: whoever can put a record there decides whom we talk to. All calls block on the disk, briefly.
 
 mod error;
+mod guard;
 mod root;
 mod run_dir;
 mod socket_place;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::CURRENT;
 use super::error::{NotADirectory, ServerDirError};
+use super::guard::refuse_shared;
 use super::run_dir::{RunDir, Seeker};
 
 /// A server directory, as a server uses it.
@@ -18,7 +19,8 @@ impl ServerDir {
     /// path is made absolute.
     ///
     /// # Errors
-    /// [`ServerDirError::Invalid`] if there is something else, [`ServerDirError::Create`].
+    /// [`ServerDirError::Invalid`] if there is something else, [`ServerDirError::Create`];
+    /// [`ServerDirError::ForeignOwner`] and [`ServerDirError::TooOpen`] if others could change what is in it.
     pub fn open_or_create(path: &Path) -> Result<Self, ServerDirError> {
         let failed = |source| ServerDirError::Create { path: path.into(), source };
         if !path.is_dir() {
@@ -28,6 +30,7 @@ impl ServerDir {
             }
             DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         }
+        refuse_shared(path)?;
         let path = path.canonicalize().map_err(failed)?;
         Ok(Self { path })
     }

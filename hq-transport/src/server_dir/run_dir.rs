@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{NotADirectory, ServerDirError};
+use super::guard::refuse_shared;
 use super::{ACCESS_FILE, CURRENT};
 use crate::access::{AccessError, AccessRecord, Endpoint};
 
@@ -33,15 +34,20 @@ impl RunDir {
     /// followed), else itself.
     ///
     /// # Errors
-    /// [`ServerDirError::Invalid`] if it is no directory.
+    /// [`ServerDirError::Invalid`] if it is no directory; [`ServerDirError::ForeignOwner`] and
+    /// [`ServerDirError::TooOpen`] if others could have made what is in one of them.
     pub fn find(server_dir: &Path, seeker: Seeker) -> Result<Self, ServerDirError> {
         if !server_dir.is_dir() {
             let source = NotADirectory { path: server_dir.into() };
             return Err(ServerDirError::Invalid { seeker, source });
         }
+        refuse_shared(server_dir)?;
         let current = server_dir.join(CURRENT);
-        let path = if current.is_dir() { current } else { server_dir.into() };
-        Ok(Self { path })
+        if !current.is_dir() {
+            return Ok(Self { path: server_dir.into() });
+        }
+        refuse_shared(&current)?;
+        Ok(Self { path: current })
     }
 
     pub(super) fn new(path: PathBuf) -> Self {

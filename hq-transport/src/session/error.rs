@@ -20,13 +20,13 @@ pub enum HandshakeError {
     ClosedEarly,
     /// The other side sent something that is no handshake of ours.
     #[error("protocol error: {0}")]
-    Hello(#[from] HelloError),
+    Hello(HelloError),
     /// The other side sent an answer that is none.
     #[error("protocol error: malformed handshake message")]
     Malformed,
     /// The other side claims an overlong message.
     #[error("protocol error: {0}")]
-    TooLong(#[from] FrameTooLong),
+    TooLong(FrameTooLong),
     /// We have a key, and the other side wants to talk without encryption.
     #[error("the server offers no encryption, but the access record has a key")]
     Downgrade,
@@ -44,7 +44,25 @@ pub enum HandshakeError {
     Setup,
     /// The operating system's error.
     #[error("handshake failed: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<HelloError> for HandshakeError {
+    fn from(error: HelloError) -> Self {
+        Self::Hello(error)
+    }
+}
+
+impl From<FrameTooLong> for HandshakeError {
+    fn from(error: FrameTooLong) -> Self {
+        Self::TooLong(error)
+    }
+}
+
+impl From<io::Error> for HandshakeError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 impl HandshakeError {

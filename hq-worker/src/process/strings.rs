@@ -32,6 +32,12 @@ impl StringTable {
         Self { bytes: self.bytes[from..].to_vec(), starts }
     }
 
+    /// All strings, each with the zero byte that ends it.
+    #[cfg(test)]
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Addresses of the strings, good until the table changes or goes.
     pub(super) fn pointers(&self) -> impl Iterator<Item = *const c_char> + '_ {
         self.starts.iter().map(|start| self.bytes[*start..].as_ptr().cast())

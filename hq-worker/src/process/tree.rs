@@ -1,29 +1,86 @@
-use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::sys;
+use super::sys::Process;
 
-/// Lets the group act on a wish to end.
-pub(super) fn interrupt(group: i32) {
-    signal(group, Signal::INT);
-}
-
-/// Kills the group, its leader with it.
-pub(super) fn kill_group(group: i32) {
-    signal(group, Signal::KILL);
-}
-
-/// Kills the group and whatever else is in its session.
+/// Who of `census`, all processes of the machine that may matter, belongs to the trees of `targets`, runs by the
+/// process ids of their leaders; for each, the leader.
 ///
-/// Processes that have begun a session of their own (`setsid`, daemons) are not found: only a cgroup could hold them.
-/// The leader must not have been reaped, so that its number is still its own.
-pub(super) fn kill_session_of(group: i32) {
-    signal(group, Signal::KILL);
-    sys::kill_session(group, Signal::KILL.as_raw());
+/// Those are: the session of the leader, the descendants of both, and orphans that came to `me`, this process, with the
+/// key of the run in their environment (`runs_of`), and theirs. The dead are nobody's.
+pub(super) fn trees(
+    census: &[Process],
+    targets: &BTreeMap<i32, u64>,
+    me: i32,
+    mut runs_of: impl FnMut(i32) -> Vec<u64>,
+) -> BTreeMap<i32, i32> {
+    let leaders: BTreeMap<u64, i32> = targets.iter().map(|(leader, run)| (*run, *leader)).collect();
+    let mut children = BTreeMap::<i32, Vec<i32>>::new();
+    let mut waiting: Vec<(i32, i32)> = targets.keys().map(|leader| (*leader, *leader)).collect();
+    let alive = census.iter().filter(|process| !process.is_dead);
+    for Process { pid, parent, session, .. } in alive.clone() {
+        children.entry(*parent).or_default().push(*pid);
+        if targets.contains_key(session) {
+            waiting.push((*pid, *session));
+        } else if *parent == me
+            && let Some(leader) = runs_of(*pid).iter().find_map(|run| leaders.get(run))
+        {
+            waiting.push((*pid, *leader));
+        }
+    }
+    let alive: BTreeSet<i32> = alive.map(|process| process.pid).collect();
+    let mut found = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    while let Some((pid, leader)) = waiting.pop() {
+        if pid == me || !seen.insert(pid) {
+            continue;
+        }
+        if alive.contains(&pid) {
+            found.insert(pid, leader);
+        }
+        waiting.extend(children.get(&pid).into_iter().flatten().map(|child| (*child, leader)));
+    }
+    found
 }
 
-fn signal(group: i32, signal: Signal) {
-    // An error means that nobody is left, or that what is left is not ours to signal (setuid).
-    if let Some(pid) = Pid::from_raw(group).filter(|_| group > 1) {
-        let _ = kill_process_group(pid, signal);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: i32 = 10;
+
+    /// A process with this parent in this session.
+    fn alive(pid: i32, parent: i32, session: i32) -> Process {
+        Process { pid, parent, session, start: 0, is_dead: false }
+    }
+
+    fn dead(pid: i32, parent: i32, session: i32) -> Process {
+        Process { is_dead: true, ..alive(pid, parent, session) }
+    }
+
+    #[test]
+    fn who_belongs_to_a_tree() {
+        // Run 1 has leader 100, run 2 has leader 200; 10 is the worker, 1 is init.
+        let table: [(&str, &[Process], &[(i32, i32)]); 10] = [
+            ("nobody", &[alive(1, 0, 1), alive(ME, 1, 9), alive(11, ME, 9)], &[]),
+            ("a child", &[alive(101, 100, 100)], &[(101, 100)]),
+            ("an orphan of the session", &[alive(101, ME, 100)], &[(101, 100)]),
+            ("a session of its own", &[alive(101, 100, 101), alive(102, 101, 102)], &[(101, 100), (102, 100)]),
+            ("an orphan of its own session", &[alive(111, ME, 111), alive(5, 111, 5)], &[(111, 100), (5, 100)]),
+            ("an orphan of another run", &[alive(133, ME, 133)], &[]),
+            ("the same elsewhere", &[alive(111, 1, 111)], &[]),
+            ("two trees", &[alive(101, 100, 100), alive(201, 200, 201)], &[(101, 100), (201, 200)]),
+            ("the dead", &[dead(101, 100, 100), dead(111, ME, 111)], &[]),
+            ("the leader itself, when it is counted", &[alive(100, ME, 100)], &[(100, 100)]),
+        ];
+        let targets = BTreeMap::from([(100, 1), (200, 2)]);
+        // The key is in the environments of 111 and 133.
+        let runs_of = |pid| match pid {
+            111 => vec![7, 1],
+            133 => vec![3],
+            _ => vec![],
+        };
+        for (what, census, expected) in table {
+            assert_eq!(trees(census, &targets, ME, runs_of), expected.iter().copied().collect(), "{what}");
+        }
     }
 }

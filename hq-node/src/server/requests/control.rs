@@ -38,8 +38,9 @@ impl ServerNode {
         if self.phase != Phase::Running && call.request != ClientRequest::StopServer {
             return Some(Refusal::Stopping);
         }
+        // A boot that is not safe never will be: nothing could be answered.
         if let Some(reason) = self.ledger.failure()
-            && needs_journal(&call.request)
+            && (needs_journal(&call.request) || !self.is_ready())
         {
             return Some(Refusal::JournalFailed(reason.to_owned()));
         }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
-use hq_core::{ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, WorkerId};
+use hq_core::{ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, SubmitId, WorkerId};
+use hq_scheduler::view::JobView;
 
 use super::super::{ServerNode, check, render};
 
@@ -9,7 +10,7 @@ const FEW_IDS: u64 = 1024;
 
 impl ServerNode {
     pub(super) fn list_jobs(&mut self, link: LinkId, id: RequestId, jobs: &Selector) -> Result<(), Refusal> {
-        let infos = self.present_jobs(jobs).into_iter().filter_map(|job| self.scheduler.job(job));
+        let infos = self.present_jobs(jobs).into_iter().filter_map(|job| self.accepted_job(job));
         let infos = infos.map(|job| render::job_info(&job, &self.wall)).collect();
         self.reply(link, id, ClientReply::Jobs(infos));
         Ok(())
@@ -22,7 +23,10 @@ impl ServerNode {
         jobs: &Selector,
         bodies: bool,
     ) -> Result<(), Refusal> {
-        let detail = |job| render::job_detail(&self.scheduler, job, &self.wall, self.server_uid(), bodies);
+        let detail = |job| {
+            let view = self.accepted_job(job)?;
+            render::job_detail(&self.scheduler, &view, &self.wall, self.server_uid(), bodies)
+        };
         let details = self.present_jobs(jobs).into_iter().filter_map(detail).collect();
         self.reply(link, id, ClientReply::JobDetails(details));
         Ok(())
@@ -70,10 +74,35 @@ impl ServerNode {
         }
     }
 
+    /// The job without what was refused after all when the journal failed: that must not be shown, as nobody was told
+    /// that it is there, and its ids go to others after a restart.
+    fn accepted_job(&self, job: JobId) -> Option<JobView<'_>> {
+        let mut view = self.scheduler.job(job)?;
+        if self.ledger.first_refused().is_some_and(|first| job >= first) {
+            return None;
+        }
+        let counts = &mut view.counts;
+        view.submits.retain(|(base, submit, _)| {
+            let is_refused = self.ledger.is_refused(SubmitId(base.0));
+            if is_refused {
+                counts.waiting = counts.waiting.saturating_sub(submit.ids.count());
+            }
+            !is_refused
+        });
+        Some(view)
+    }
+
+    fn last_accepted(&self) -> Option<JobId> {
+        match self.ledger.first_refused() {
+            Some(first) => first.0.checked_sub(1).filter(|last| *last > 0).map(JobId),
+            None => self.scheduler.last_job(),
+        }
+    }
+
     /// Jobs of a listing by id; those that do not exist may be among them.
     fn present_jobs(&self, jobs: &Selector) -> BTreeSet<JobId> {
         match jobs {
-            Selector::Last => self.scheduler.last_job().into_iter().collect(),
+            Selector::Last => self.last_accepted().into_iter().collect(),
             Selector::All => self.scheduler.jobs().map(|job| job.id).collect(),
             Selector::Ids(ids) if ids.len() <= FEW_IDS => ids.iter().map(JobId).collect(),
             Selector::Ids(ids) => self.scheduler.jobs().map(|job| job.id).filter(|job| has(ids, job.0)).collect(),

@@ -1,6 +1,6 @@
 use hq_core::{
-    Amount, Policy, Quantity, Request, ResourceDef, ResourceEntry, ResourceKind, ResourceName, Rng, Span,
-    Variants, WorkerConfig, WorkerResources,
+    Amount, Blob, JobSpec, JobTarget, PROGRAM_KIND, Policy, Profile, Quantity, Request, ResourceDef, ResourceEntry,
+    ResourceKind, ResourceName, Rng, Span, Submit, TaskIds, Variants, WorkerConfig, WorkerResources,
 };
 
 use crate::workload::{Workload, WorkloadError, WorkloadTask};
@@ -99,6 +99,15 @@ impl PlanInstance {
     /// The workers, as they arrive.
     pub fn configs(&self) -> impl Iterator<Item = WorkerConfig> + '_ {
         self.workers.iter().enumerate().map(|(i, resources)| WorkerConfig::new(format!("node{i}"), resources.clone()))
+    }
+
+    /// The tasks as one array per class, in jobs of their own: a million of them take no room.
+    pub fn submits(&self) -> impl Iterator<Item = Submit> + '_ {
+        self.classes.iter().map(|class| {
+            let ids = TaskIds::Next(u32::try_from(class.count).unwrap_or(u32::MAX));
+            let profile = Profile::new(class.variants.clone());
+            Submit::array(JobTarget::New(JobSpec::default()), ids, PROGRAM_KIND, Blob::default(), profile)
+        })
     }
 
     /// The tasks, all at the beginning, class by class, an hour long.

@@ -6,7 +6,7 @@ use std::{
 
 use libc::{c_char, c_int, c_void};
 
-use super::guardian::{Guardian, close_from};
+use super::{Ledger, guardian::close_from};
 use crate::process::StringTable;
 
 /// A program to be started: all that its process needs, ready made.
@@ -53,7 +53,8 @@ pub(super) struct ChildPlan<'a> {
     pub(super) cwd: &'a CStr,
     pub(super) stdio: [RawFd; 3],
     pub(super) parent: libc::pid_t,
-    pub(super) guardian: &'a Guardian,
+    pub(super) ledger: &'a Ledger,
+    pub(super) run: u64,
     pub(super) failure: Option<Failure>,
 }
 
@@ -94,9 +95,9 @@ fn prepare_and_exec(plan: &ChildPlan<'_>) -> Failure {
                 return failed(Stage::Setup);
             }
         }
-        plan.guardian.add(libc::getpid());
+        plan.ledger.add(libc::getpid(), plan.run);
         // Ours are closed at exec anyway; this is for descriptors that a host program left open. It takes the writing
-        // end of the guardian's pipe, so it comes after the group is listed.
+        // end of the guardian's pipe, so it comes after the run is listed.
         close_from(3);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);

@@ -8,9 +8,10 @@ use std::{
 use libc::{c_char, c_int, c_void};
 
 use super::{
-    Failure, Guardian, Program, Stage,
+    Failure, Ledger, Program, Stage,
     child::{ChildPlan, child_main},
 };
+use crate::process::StringTable;
 
 const STACK: usize = 64 << 10;
 const GUARD: usize = 64 << 10;
@@ -58,12 +59,20 @@ impl Cloner {
 
     /// Starts a program; returns when it runs or has failed to.
     ///
-    /// The group is in the guardian's list before the program runs. On failure nothing is left behind.
-    pub(crate) fn spawn(&mut self, program: &Program<'_>, guardian: &Guardian) -> Result<Spawned, Failure> {
+    /// `key` goes in front of its environment. The run is in the ledger before the program runs. On failure nothing is
+    /// left behind.
+    pub(crate) fn spawn(
+        &mut self,
+        program: &Program<'_>,
+        ledger: &Ledger,
+        run: u64,
+        key: &StringTable,
+    ) -> Result<Spawned, Failure> {
         self.pointers.clear();
         self.pointers.extend(program.args.iter().flat_map(|table| table.pointers()));
         self.pointers.push(ptr::null());
         let env = self.pointers.len();
+        self.pointers.extend(key.pointers());
         self.pointers.extend(program.env.iter().flat_map(|table| table.pointers()));
         self.pointers.push(ptr::null());
         let mut plan = ChildPlan {
@@ -73,7 +82,8 @@ impl Cloner {
             cwd: program.cwd,
             stdio: program.stdio.map(|fd| fd.as_raw_fd()),
             parent: self.parent,
-            guardian,
+            ledger,
+            run,
             failure: None,
         };
         let mut pidfd: c_int = -1;
@@ -91,7 +101,7 @@ impl Cloner {
         }
         if pidfd < 0 {
             // A kernel that does not know CLONE_PIDFD: not supported, and the child must not go astray.
-            guardian.remove(pid);
+            ledger.remove(pid, run);
             reap_now(pid, true);
             return Err(Failure { stage: Stage::Clone, errno: libc::ENOSYS });
         }
@@ -101,7 +111,7 @@ impl Cloner {
         match unsafe { ptr::read_volatile(&raw const plan.failure) } {
             None => Ok(Spawned { pid, pidfd }),
             Some(failure) => {
-                guardian.remove(pid);
+                ledger.remove(pid, run);
                 reap_now(pid, false);
                 Err(failure)
             }

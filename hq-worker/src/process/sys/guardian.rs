@@ -1,59 +1,73 @@
 use std::{
     io::{self, PipeWriter, Read},
-    os::fd::{AsRawFd, RawFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
     ptr,
+    sync::Arc,
 };
 
 use libc::{c_int, c_uint};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::{proc_scan::kill_session, table::GroupTable};
+use super::{
+    Ledger,
+    proc_scan::{Process, each_process, each_run_of, session_of},
+};
 
 /// How long the guardian leaves the groups between SIGTERM and SIGKILL.
-static GRACE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const GRACE_MS: i64 = 250;
+/// How long killed processes get to end, and their children to change hands, before the next look.
+const PAUSE_MS: i64 = 10;
+/// How often it looks; more than a tree is deep.
+const ROUNDS: u32 = 200;
 
-/// A tiny child of the worker that outlives it by a moment, to kill the process groups that it leaves behind.
+/// A tiny child of the worker that outlives it by a moment, to kill the processes that it leaves behind.
 ///
-/// It sleeps on a pipe whose only writing end is ours; the list of groups is shared memory. It is a fork that never
-/// calls `execve`: made before the process has grown, it costs a few pages.
+/// It sleeps on a pipe whose only writing end is ours; who is to be killed is in the [`Ledger`], which is shared memory.
+/// It is a fork that never calls `execve`: made before the process has grown, it costs a few pages.
 pub(crate) struct Guardian {
-    table: GroupTable,
     pipe: Option<PipeWriter>,
     pid: libc::pid_t,
+    pidfd: Option<OwnedFd>,
 }
 
 impl Guardian {
     /// Starts the process, and returns when it is out of reach of signals to the worker's group.
-    pub(crate) fn start() -> io::Result<Self> {
-        let table = GroupTable::new()?;
+    ///
+    /// # Errors
+    /// When the system gives no process or descriptor.
+    pub(crate) fn start(ledger: &Arc<Ledger>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let (mut ready, ready_writer) = io::pipe()?;
         // SAFETY: the child calls `watch`, which is async-signal-safe and does not return.
         let pid = unsafe { libc::fork() };
         match pid {
             -1 => Err(io::Error::last_os_error()),
-            0 => watch(reader.as_raw_fd(), ready_writer.as_raw_fd(), &table),
+            0 => watch(reader.as_raw_fd(), ready_writer.as_raw_fd(), ledger),
             _ => {
-                let guardian = Self { table, pipe: Some(writer), pid };
+                // Dropped on an error: the process ends with its pipe.
+                let mut guardian = Self { pipe: Some(writer), pid, pidfd: None };
                 drop(ready_writer);
                 ready.read_exact(&mut [0])?;
+                let id = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH)?;
+                guardian.pidfd = Some(pidfd_open(id, PidfdFlags::empty())?);
                 Ok(guardian)
             }
         }
     }
 
-    /// From now on the group dies with the worker. Async-signal-safe.
-    pub(crate) fn add(&self, group: i32) {
-        self.table.add(group);
+    /// Its process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
     }
 
-    /// The group is none of ours any more; call it while its leader is not yet reaped.
-    pub(crate) fn remove(&self, group: i32) {
-        self.table.remove(group);
+    /// Readable once it has ended.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
     }
 }
 
 impl Drop for Guardian {
-    /// Kills what is still listed, and reaps the guardian.
+    /// Kills what is still live, and reaps the guardian.
     fn drop(&mut self) {
         drop(self.pipe.take());
         let mut status = 0;
@@ -65,7 +79,7 @@ impl Drop for Guardian {
 }
 
 /// The guardian's life. Async-signal-safe.
-fn watch(pipe: RawFd, ready: RawFd, table: &GroupTable) -> ! {
+fn watch(pipe: RawFd, ready: RawFd, ledger: &Ledger) -> ! {
     // SAFETY: system calls on our own process, with memory of our own stack.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -83,19 +97,56 @@ fn watch(pipe: RawFd, ready: RawFd, table: &GroupTable) -> ! {
         close_from(1);
         while libc::read(0, (&raw mut byte).cast(), 1) > 0 {}
         let mut any = false;
-        table.each(|group| {
+        ledger.each_leader(|leader| {
             any = true;
-            libc::kill(-group, libc::SIGTERM);
+            libc::kill(-leader, libc::SIGTERM);
         });
         if any {
-            libc::nanosleep(&raw const GRACE, ptr::null_mut());
+            sleep(GRACE_MS);
+            ledger.each_leader(|leader| {
+                libc::kill(-leader, libc::SIGKILL);
+            });
+            let mut round = 0;
+            while round < ROUNDS && kill_the_rest(ledger) {
+                sleep(PAUSE_MS);
+                round += 1;
+            }
         }
-        table.each(|group| {
-            libc::kill(-group, libc::SIGKILL);
-            kill_session(group, libc::SIGKILL);
-        });
         libc::_exit(0)
     }
+}
+
+/// Kills what the groups did not hold: who is in a session of a run, or an orphan with the mark of one. The orphans of
+/// those that it kills are seen the next time. False when there was nobody left. Async-signal-safe.
+fn kill_the_rest(ledger: &Ledger) -> bool {
+    // SAFETY: plain system calls on numbers.
+    let (me, heir) = unsafe { (libc::getpid(), libc::getppid()) };
+    let mut any = false;
+    each_process(|pid| {
+        // Threads of the kernel, and processes outside of what we can see, have session 0.
+        if pid == me || session_of(pid).is_none_or(|session| session == 0) {
+            return;
+        }
+        let Some(process) = Process::find(pid).filter(|process| !process.is_dead) else { return };
+        let mut is_ours = ledger.is_leader(process.session);
+        // Who inherited us inherited all other children of the worker as well.
+        if !is_ours && process.parent == heir {
+            each_run_of(pid, ledger.mark().text(), |run| is_ours |= ledger.is_live(run));
+        }
+        if is_ours {
+            any = true;
+            // SAFETY: as above.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    });
+    any
+}
+
+/// Async-signal-safe.
+fn sleep(milliseconds: i64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };
+    // SAFETY: reads our own stack. All signals are blocked.
+    unsafe { libc::nanosleep(&raw const time, ptr::null_mut()) };
 }
 
 /// Closes all descriptors from `first` on. Async-signal-safe.

@@ -7,10 +7,12 @@
 mod child;
 mod clone;
 mod guardian;
+mod ledger;
+mod pid_set;
 mod proc_scan;
-mod table;
 
 pub(crate) use child::{Failure, Program, Stage};
 pub(super) use clone::Cloner;
 pub(super) use guardian::Guardian;
-pub(super) use proc_scan::kill_session;
+pub(super) use ledger::Ledger;
+pub(super) use proc_scan::{Process, each_process, each_run_of, session_of};

@@ -4,22 +4,22 @@ use std::{
 };
 
 /// Linux never gives a larger process id than this less one.
-const PID_LIMIT: usize = 1 << 22;
+pub(super) const PID_LIMIT: usize = 1 << 22;
 const WORDS: usize = PID_LIMIT / 64;
 const BYTES: usize = PID_LIMIT / 8;
 
-/// A set of process groups in memory that is shared with the guardian: adding and removing is one atomic operation,
-/// also from a child on its way to `execve`, and the set outlives the worker.
-pub(super) struct GroupTable {
+/// A set of process ids in memory that is shared with the guardian: adding and removing is one atomic operation, also
+/// from a child on its way to `execve`, and the set outlives the worker.
+pub(super) struct PidSet {
     words: *const AtomicU64,
 }
 
 // SAFETY: the memory is accessed through atomics only.
-unsafe impl Send for GroupTable {}
+unsafe impl Send for PidSet {}
 // SAFETY: as above.
-unsafe impl Sync for GroupTable {}
+unsafe impl Sync for PidSet {}
 
-impl GroupTable {
+impl PidSet {
     /// An empty set. Takes 512 KiB of address space and, of memory, the pages that are used.
     pub(super) fn new() -> io::Result<Self> {
         // SAFETY: a new anonymous mapping; no address of ours is touched.
@@ -53,7 +53,12 @@ impl GroupTable {
         }
     }
 
-    /// Calls `f` with each group. Async-signal-safe where `f` is.
+    /// Async-signal-safe.
+    pub(super) fn contains(&self, pid: i32) -> bool {
+        self.place(pid).is_some_and(|(word, bit)| word.load(Ordering::SeqCst) & bit != 0)
+    }
+
+    /// Calls `f` with each id. Async-signal-safe where `f` is.
     pub(super) fn each(&self, mut f: impl FnMut(i32)) {
         let mut index = 0;
         while index < WORDS {
@@ -79,7 +84,7 @@ impl GroupTable {
     }
 }
 
-impl Drop for GroupTable {
+impl Drop for PidSet {
     fn drop(&mut self) {
         // SAFETY: this is our mapping, and no reference into it outlives `self`.
         unsafe { libc::munmap(self.words.cast_mut().cast(), BYTES) };
@@ -91,14 +96,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_of_groups() {
-        let table = GroupTable::new().unwrap();
+    fn a_set_of_ids() {
+        let table = PidSet::new().unwrap();
         for pid in [7, 64, 4_194_303, -1, 0, 1, 4_194_304, i32::MIN] {
             table.add(pid);
         }
         table.add(65);
         table.remove(65);
         table.remove(66);
+        assert!(table.contains(64) && !table.contains(65) && !table.contains(0) && !table.contains(i32::MAX));
         let mut seen = vec![];
         table.each(|pid| seen.push(pid));
         assert_eq!(seen, [7, 64, 4_194_303]);
