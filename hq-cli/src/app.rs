@@ -7,7 +7,7 @@ use crate::{
     commands::Command,
     context::Context,
     log,
-    output::{self, Mode, Output, StdoutClosed},
+    output::{self, Mode, StdoutClosed},
 };
 
 /// Exit code of a program that SIGPIPE ended, as shells show it.
@@ -24,7 +24,7 @@ pub fn main() -> ExitCode {
         }
     };
     log::init(global.debug);
-    let mut context = Context { out: Output::new(global.mode, global.colors), global };
+    let mut context = Context::new(global);
     let result = run(command, &mut context).and_then(|()| context.out.finish());
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,7 +45,11 @@ fn run(command: Command, context: &mut Context) -> anyhow::Result<()> {
     let mut builder =
         if command.is_daemon() { runtime::Builder::new_multi_thread() } else { runtime::Builder::new_current_thread() };
     let runtime = builder.enable_all().build()?;
-    let result = runtime.block_on(command.run(context));
+    let result = runtime.block_on(async {
+        let result = command.run(context).await;
+        context.close().await;
+        result
+    });
     // A thread that still blocks in a system call must not keep the process.
     runtime.shutdown_background();
     result

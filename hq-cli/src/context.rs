@@ -1,3 +1,7 @@
+use std::{cell::RefCell, sync::Arc};
+
+use hq_client::Client;
+
 use crate::{args::GlobalArgs, output::Output, server::Server};
 
 /// What every command gets besides its own options.
@@ -6,14 +10,32 @@ pub(crate) struct Context {
     pub(crate) global: GlobalArgs,
     /// Standard output.
     pub(crate) out: Output,
+    /// Connections that were made.
+    clients: RefCell<Vec<Arc<Client>>>,
 }
 
 impl Context {
+    /// Nothing is connected yet.
+    pub(crate) fn new(global: GlobalArgs) -> Self {
+        let out = Output::new(global.mode, global.colors);
+        Self { global, out, clients: RefCell::default() }
+    }
+
     /// Connects to the server of the server directory.
     ///
     /// # Errors
     /// Says what is wrong with the directory, the access record or the server.
     pub(crate) async fn server(&self) -> anyhow::Result<Server> {
-        Server::connect(&self.global.server_dir).await
+        let client = Arc::new(Client::connect(&self.global.server_dir).await?);
+        self.clients.borrow_mut().push(Arc::clone(&client));
+        Ok(Server::over(client))
+    }
+
+    /// Says good-bye to the servers that no command talks to any more.
+    pub(crate) async fn close(&self) {
+        let clients = self.clients.take();
+        for client in clients.into_iter().filter_map(Arc::into_inner) {
+            client.close().await;
+        }
     }
 }

@@ -1,19 +1,16 @@
-use std::path::Path;
+use std::sync::Arc;
 
 use hq_client::{CallError, Client};
 use hq_core::{ClientReply, ClientRequest, JobDetail, JobInfo, Selector, WorkerInfo};
 
 /// The connection to a server.
 #[derive(Debug)]
-pub(crate) struct Server(Client);
+pub(crate) struct Server(Arc<Client>);
 
 impl Server {
-    /// Connects to the server of that directory.
-    ///
-    /// # Errors
-    /// Says what is wrong with the directory, the access record or the server.
-    pub(crate) async fn connect(server_dir: &Path) -> anyhow::Result<Self> {
-        Ok(Self(Client::connect(server_dir).await?))
+    /// The server that this client is connected to.
+    pub(crate) const fn over(client: Arc<Client>) -> Self {
+        Self(client)
     }
 
     /// Asks and waits for the answer.

@@ -111,6 +111,10 @@ fn parse_errors_exit_with_2_on_standard_error() {
         &["--server-dir=a", "job", "list", "--server-dir=b"],
         &["submit"],
         &["submit", "--array", "5-1", "true"],
+        &["submit", "--name", "", "true"],
+        &["job", "open", "--name", ""],
+        &["worker", "start", "--time-limit", "0"],
+        &["worker", "start", "--heartbeat", "0s"],
         &["worker", "start", "--cpus", "x"],
         &["worker", "start", "--min-utilization", "1.5"],
         &["worker", "start", "--detect-resources", "cpus,foo"],
@@ -195,6 +199,7 @@ fn bad_submits_are_refused() {
             &["--cwd=%{CWD}/x", "true"][..],
             "Working directory path cannot contain the working directory placeholder `%{CWD}`.",
         ),
+        (&[""], "The command is empty: name the program to run."),
         (&["--cpus=1", "--resource=cpus=1", "true"], "--cpus and --resource cpus=... cannot be combined"),
         (&["--resource=foo=1", "--resource=foo=1", "true"], "Resource 'foo' defined more than once"),
         (&["--job=1", "--name=x", "true"], "Parameter --name is not allowed when submitting to an open job."),
@@ -252,4 +257,70 @@ fn a_closed_pipe_ends_the_program_quietly() {
     let output = child.wait_with_output().expect("ends");
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
     assert!(output.status.signal().is_none() || output.status.signal() == Some(13));
+}
+
+#[test]
+fn without_a_command_there_is_help() {
+    for (args, usage) in [
+        (&[][..], "Usage: hq [OPTIONS] <COMMAND>"),
+        (&["--debug"], "Usage: hq [OPTIONS] <COMMAND>"),
+        (&["job"], "Usage: hq job [OPTIONS] <COMMAND>"),
+        (&["job", "--debug"], "Usage: hq job [OPTIONS] <COMMAND>"),
+        (&["--debug", "worker", "--colors=never"], "Usage: hq worker [OPTIONS] <COMMAND>"),
+    ] {
+        // The environment makes no difference.
+        for output in [hq(args), command(args).output().expect("runs")] {
+            let help = text(&output.stderr);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+            assert!(help.contains(usage) && help.contains("Commands:\n"), "{args:?}: {help}");
+            assert!(!help.contains("error:"), "{args:?}: {help}");
+        }
+    }
+}
+
+#[test]
+fn variables_of_the_environment() {
+    let dir = TempDir::new().expect("a directory");
+    let list = |name: &str, value: &str| {
+        let mut command = command(&["submit", "--stdout=%{FOO}", "true"]);
+        command.env("HOME", dir.path()).env(name, value).output().expect("runs")
+    };
+    for (value, is_long) in [
+        ("1", true),
+        ("true", true),
+        ("yes", true),
+        ("on", true),
+        ("0", false),
+        ("false", false),
+        ("no", false),
+        ("off", false),
+        ("", false),
+    ] {
+        let output = list("HQ_DEBUG", value);
+        assert_eq!(output.status.code(), Some(1), "{value}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).starts_with('['), is_long, "{value}");
+    }
+    assert_eq!(list("HQ_DEBUG", "maybe").status.code(), Some(2));
+    for name in ["HQ_SERVER_DIR", "HQ_OUTPUT_MODE"] {
+        let error = text(&list(name, "").stderr);
+        assert!(error.contains(".hq-server\" is not a directory"), "an empty {name} is none: {error}");
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_be_one_is_named_with_one_cause() {
+    let dir = TempDir::new().expect("a directory");
+    let (journal, link) = (dir.path().join("j"), dir.path().join("link"));
+    std::os::unix::fs::symlink(&journal, &link).expect("a link");
+    for (path, expected) in [
+        (dir.path(), "Is a directory (os error 21)"),
+        (&link, "it is a symbolic link: name the file itself"),
+        (&dir.path().join("no/j"), "No such file or directory (os error 2)"),
+    ] {
+        let start = command(&["server", "start", "--journal"]).arg(path).env("HQ_SERVER_DIR", dir.path()).output();
+        let output = start.expect("runs");
+        let error = text(&output.stderr);
+        assert_eq!(error, format!("Error: cannot open journal `{}`: {expected}\n", path.display()));
+        assert_eq!(output.status.code(), Some(1));
+    }
 }

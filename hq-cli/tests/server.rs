@@ -18,8 +18,12 @@ struct Cluster {
 
 impl Cluster {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(args: &[&str]) -> Self {
         let mut cluster = Self { dir: TempDir::new().expect("a directory"), children: vec![] };
-        cluster.spawn(&["server", "start", "--host", "localhost"], "server.log");
+        cluster.spawn(&[&["server", "start", "--host", "localhost"], args].concat(), "server.log");
         cluster.ok(&["server", "wait", "--timeout", "10s"]);
         cluster
     }
@@ -178,4 +182,80 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
         let output = child.wait_with_output().expect("ends");
         assert_eq!((output.status.code(), output.stderr), (Some(141), vec![]), "{args:?}");
     }
+}
+
+#[test]
+fn whether_a_server_is_there_needs_no_time() {
+    let cluster = Cluster::start();
+    assert_eq!(cluster.ok(&["server", "wait", "--timeout=0"]), "");
+    let nowhere = cluster.run(&["server", "wait", "--timeout=0", "--server-dir=nowhere"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+}
+
+#[test]
+fn clients_say_good_bye() {
+    let cluster = Cluster::start_with(&["--debug"]);
+    cluster.ok(&["submit", "true"]);
+    cluster.run(&["worker", "stop", "7"]);
+    for args in [&["job", "list"][..], &["server", "info"], &["job", "cancel", "all"], &["job", "wait", "last"]] {
+        cluster.ok(args);
+    }
+    let log = read(cluster.dir.path(), "server.log");
+    assert!(log.contains("client") && !log.contains("was cut"), "{log}");
+}
+
+/// A server whose files cannot grow past a KiB, as on a full disk.
+fn start_on_full_disk(cluster: &mut Cluster) {
+    let out = File::create(cluster.dir.path().join("server.log")).expect("a log");
+    let err = File::create(cluster.dir.path().join("server.err")).expect("a log");
+    let mut shell = Command::new("sh");
+    // The signal is ignored, so that writes fail. The unit is 512 bytes.
+    shell.args(["-c", r#"trap "" XFSZ; ulimit -f 2; exec "$0" server start --host localhost --journal j"#]);
+    shell.arg(env!("CARGO_BIN_EXE_hq")).current_dir(cluster.dir.path()).env("HQ_SERVER_DIR", cluster.dir.path().join("s"));
+    shell.stdin(Stdio::null()).env_remove("HQ_OUTPUT_MODE").env_remove("RUST_LOG");
+    cluster.children.push(shell.stdout(out).stderr(err).spawn().expect("starts"));
+}
+
+#[test]
+fn what_does_not_fit_on_the_disk_is_refused_and_not_shown() {
+    let mut cluster = Cluster { dir: TempDir::new().expect("a directory"), children: vec![] };
+    start_on_full_disk(&mut cluster);
+    cluster.ok(&["server", "wait", "--timeout=10s"]);
+    let name = format!("--name={}", "n".repeat(200));
+    let mut accepted = vec![];
+    let error = loop {
+        let output = cluster.run(&["--output-mode=quiet", "submit", &name, "true"]);
+        if !output.status.success() {
+            break String::from_utf8(output.stderr).expect("UTF-8");
+        }
+        accepted.push(String::from_utf8(output.stdout).expect("UTF-8"));
+    };
+    let what = format!("cannot write to the journal `{}`: ", cluster.dir.path().join("j").display());
+    let advice = "; nothing more is accepted: make room or mend the disk, and restart the server\n";
+    assert!(error.starts_with(&format!("Error: {what}")) && error.ends_with(advice), "{error}");
+    assert!(!accepted.is_empty());
+    let listed = |cluster: &Cluster| {
+        let jobs = cluster.ok(&["--output-mode=quiet", "job", "list", "--all"]);
+        jobs.lines().map(|line| format!("{}\n", line.split(' ').next().unwrap_or_default())).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&cluster), accepted);
+    assert_eq!(cluster.ok(&["--output-mode=quiet", "job", "task-ids", "last"]), "");
+    cluster.run(&["server", "stop"]);
+    assert!(!cluster.exit(0).success());
+    // Each start needs a little room, until there is none.
+    for n in 1..20 {
+        start_on_full_disk(&mut cluster);
+        if cluster.run(&["server", "wait", "--timeout=500ms"]).status.success() {
+            assert_eq!(listed(&cluster), accepted);
+            cluster.children[n].kill().expect("killed");
+            cluster.exit(n);
+            continue;
+        }
+        assert_eq!(cluster.exit(n).code(), Some(1));
+        let error = read(cluster.dir.path(), "server.err");
+        let last = error.lines().last().unwrap_or_default();
+        assert!(last.starts_with("Error: cannot ") && last.contains("/j`: File too large"), "{error}");
+        return;
+    }
+    panic!("there is room without end");
 }

@@ -57,9 +57,17 @@ pub enum IdListError {
         /// Byte offset in the text.
         at: usize,
     },
+    /// A number or the length of a range that does not fit, at this byte.
+    #[error("too large at position {at}: numbers and lengths of ranges go up to 4294967295")]
+    TooLarge {
+        /// Byte offset in the text.
+        at: usize,
+    },
     /// `5-1`.
     #[error("Invalid range: the end of {start}-{end} is before its start")]
     Invalid {
+        /// Byte offset of the range in the text.
+        at: usize,
         /// Its first number.
         start: u32,
         /// Its last number.
@@ -68,6 +76,8 @@ pub enum IdListError {
     /// `1-10:0` or a step longer than the range.
     #[error("Invalid range: step {step} must be at least 1 and at most the length of the range")]
     Step {
+        /// Byte offset of the range in the text.
+        at: usize,
         /// The step given.
         step: u32,
     },
@@ -212,13 +222,20 @@ impl IdList {
 fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {
     let number = |part: &str, offset: usize| -> Result<u32, IdListError> {
         let digits = part.trim();
-        let error = IdListError::Syntax { at: at + offset + (part.len() - part.trim_start().len()) };
-        let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_');
-        if !plain || !digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
-            return Err(error);
+        let at = at + offset + (part.len() - part.trim_start().len());
+        if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(IdListError::Syntax { at });
         }
-        digits.replace('_', "").parse().map_err(|_| error)
+        if let Some(strange) = digits.find(|c: char| !c.is_ascii_digit() && c != '_') {
+            return Err(IdListError::Syntax { at: at + strange });
+        }
+        if digits.ends_with('_') {
+            return Err(IdListError::Syntax { at: at + digits.len() - 1 });
+        }
+        // Digits alone: it can only be too large.
+        digits.replace('_', "").parse().map_err(|_| IdListError::TooLarge { at })
     };
+    let begin = at + (item.len() - item.trim_start().len());
     let Some((first, rest)) = item.split_once('-') else {
         return Ok(Run { start: number(item, 0)?, count: 1, step: 1 });
     };
@@ -229,14 +246,14 @@ fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {
     };
     let end = number(last, first.len() + 1)?;
     if end < start {
-        return Err(IdListError::Invalid { start, end });
+        return Err(IdListError::Invalid { at: begin, start, end });
     }
     let step_size = step.unwrap_or(1);
     if step_size == 0 || (step.is_some() && step_size > end - start) {
-        return Err(IdListError::Step { step: step_size });
+        return Err(IdListError::Step { at: begin, step: step_size });
     }
     let count = (end - start) / step_size;
-    let count = count.checked_add(1).ok_or(IdListError::Syntax { at })?;
+    let count = count.checked_add(1).ok_or(IdListError::TooLarge { at: begin })?;
     Ok(Run { start, count, step: step_size })
 }
 
@@ -316,7 +333,20 @@ mod tests {
         {
             assert!(IdList::parse(text).is_err(), "{text}");
         }
-        assert_eq!(IdList::parse("1,x"), Err(IdListError::Syntax { at: 2 }));
+        for (text, error) in [
+            ("1,x", IdListError::Syntax { at: 2 }),
+            ("1 2", IdListError::Syntax { at: 1 }),
+            ("1, 2é", IdListError::Syntax { at: 4 }),
+            ("1\n-x", IdListError::Syntax { at: 3 }),
+            ("10_", IdListError::Syntax { at: 2 }),
+            ("4294967296", IdListError::TooLarge { at: 0 }),
+            ("0-99999999999", IdListError::TooLarge { at: 2 }),
+            ("1, 0-4294967295", IdListError::TooLarge { at: 3 }),
+            ("1,5-1", IdListError::Invalid { at: 2, start: 5, end: 1 }),
+            ("1-3:7", IdListError::Step { at: 0, step: 7 }),
+        ] {
+            assert_eq!(IdList::parse(text), Err(error), "{text}");
+        }
     }
 
     proptest! {

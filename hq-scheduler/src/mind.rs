@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
-use crate::{CancelToken, state::QueueKey};
+use crate::{CancelToken, policy::Rank, state::QueueKey};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mind {
@@ -16,8 +16,8 @@ pub(crate) struct Mind {
     /// Tasks of all lanes, as start to end and lane; only until a lane gets or loses some, for many cancels in a row.
     pub(crate) places: Option<BTreeMap<Ordinal, (Ordinal, GrantId)>>,
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
-    /// Measured mean run time.
-    pub(crate) mean_run: BTreeMap<ClassId, Span>,
+    /// Measured mean run time of the tasks of a submit: tasks of one class may be of very different length.
+    pub(crate) mean_run: BTreeMap<Ordinal, Span>,
     /// Workers that could ever run the class.
     pub(crate) capable: BTreeMap<ClassId, Capable>,
     /// All that the present workers have, in parts.
@@ -31,7 +31,7 @@ pub(crate) struct Mind {
     /// Workers with room for what is being called back, and maybe for more of it.
     pub(crate) unserved: BTreeSet<WorkerId>,
     /// Queues for whose sake others wait, and the workers that are held for them.
-    pub(crate) held: BTreeMap<QueueKey, BTreeSet<WorkerId>>,
+    pub(crate) held: BTreeMap<QueueKey, Held>,
     /// When time takes such a place away from its queue.
     pub(crate) held_until: Option<Tick>,
     /// In order of their beginnings, and so of their deadlines.
@@ -56,6 +56,14 @@ pub(crate) struct Capable {
     pub(crate) all: BTreeSet<WorkerId>,
     /// Those of them that are not known to be too full.
     pub(crate) roomy: BTreeSet<WorkerId>,
+}
+
+/// Workers with a place for a queue.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) workers: BTreeSet<WorkerId>,
+    /// The queue's rank when they were chosen.
+    pub(crate) rank: Option<Rank>,
 }
 
 #[derive(Debug, Default)]
@@ -90,9 +98,9 @@ impl Mind {
     }
 
     /// Follows the mean of the newest runs: a quarter of the way to the mean of each batch.
-    pub(crate) fn measure(&mut self, class: ClassId, total: Span, runs: u64) {
+    pub(crate) fn measure(&mut self, submit: Ordinal, total: Span, runs: u64) {
         let Some(batch) = total.0.checked_div(runs) else { return };
-        let mean = self.mean_run.entry(class).or_insert(Span(batch));
+        let mean = self.mean_run.entry(submit).or_insert(Span(batch));
         mean.0 = (mean.0 * 3 + batch) / 4;
     }
 }

@@ -128,13 +128,22 @@ impl Scheduler {
         if finished.is_empty() {
             return;
         }
-        if let Some(lane) = self.state.grants.get(&grant) {
-            let class = lane.class;
-            let total: u64 = finished.iter().map(|end| end.end.since(end.start).0).sum();
-            self.mind.measure(class, Span(total), finished.len() as u64);
-        }
+        self.measure(finished);
         let ends = Ends::new(finished.drain(..));
         self.emit(now, Fact::TasksFinished { grant, ends }, fx);
+    }
+
+    /// Learns how long tasks take, submit by submit.
+    fn measure(&mut self, mut finished: &[End]) {
+        while let Some(first) = finished.first() {
+            let Some((base, submit)) = self.state.submit_of(first.task) else { return };
+            let end = base.plus(submit.len());
+            let same = finished.iter().take_while(|run| base <= run.task && run.task < end).count();
+            let (batch, rest) = finished.split_at(same);
+            let total: u64 = batch.iter().map(|run| run.end.since(run.start).0).sum();
+            self.mind.measure(base, Span(total), batch.len() as u64);
+            finished = rest;
+        }
     }
 
     /// Books the answer to a recall; says whether one was awaited.

@@ -60,6 +60,7 @@ impl Scheduler {
 
     /// Tells the workers that have it that a body is not needed any more.
     pub(crate) fn drop_body(&mut self, base: Ordinal) {
+        self.mind.mean_run.remove(&base);
         for worker in self.mind.bodies.remove(&base).unwrap_or_default() {
             if self.state.workers.contains_key(&worker) {
                 self.actions.push_back(Action::Send { worker, message: ToWorker::DropSubmit(SubmitId(base.0)) });

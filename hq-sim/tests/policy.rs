@@ -127,7 +127,6 @@ fn the_reference_is_right() {
 
 /// The smallest case, then random ones.
 #[test]
-#[ignore = "hq-scheduler: what is held for a queue is not looked at again when a lane takes that queue's head"]
 fn fcfs_is_what_a_naive_one_does() {
     // When the first ends, the second goes on in its lane, and the third fits beside it.
     let mut workloads =
@@ -146,7 +145,6 @@ fn fcfs_is_what_a_naive_one_does() {
 /// A short one makes its class look short; the long ones that follow must still start in order of priority, and not wait
 /// behind one another while less urgent ones start.
 #[test]
-#[ignore = "hq-scheduler: a backlog is not called back for a start while less urgent tasks of its class wait"]
 fn the_more_urgent_one_starts_first() {
     let task = |arrival, run, priority| WorkloadTask {
         arrival: Span::secs(arrival),

@@ -189,3 +189,25 @@ fn gangs() {
     let found = variables(&bench, dir.path(), env_program(dir.path(), &[]), lane);
     check(&found, &[("HQ_CPUS", None), ("HQ_RESOURCE_REQUEST_cpus", None), ("OMP_NUM_THREADS", None)]);
 }
+
+#[test]
+fn a_key_for_each_run_behind_that_of_the_worker() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = |env: &[(&str, &str)]| {
+        let bench = bench(dir.path(), env);
+        let spec = || env_program(dir.path(), &[("HQ_RUN_KEY", "mine")]);
+        [0, 1].map(|n| {
+            let key = variables(&bench, dir.path(), spec(), lane())["HQ_RUN_KEY"].clone();
+            let (rest, run) = key.rsplit_once('.').unwrap();
+            assert_eq!(run, n.to_string());
+            rest.to_owned()
+        })
+    };
+    let [one, same] = key(&[]);
+    assert_eq!((one.len(), &one), (32, &same));
+    let [other, _] = key(&[]);
+    assert_ne!(one, other);
+    let [inner, _] = key(&[("HQ_RUN_KEY", "abc.7")]);
+    assert_eq!(inner.len(), "abc.7/".len() + 32);
+    assert!(inner.starts_with("abc.7/"));
+}

@@ -25,6 +25,8 @@ fn main() {
         worker(Path::new(&dir));
     }
     nothing_survives_the_worker();
+    sessions_of_their_own_do_not_survive_the_worker();
+    a_guardian_that_was_killed_is_replaced();
     the_program_gets_a_chance_to_tidy_up();
     a_signal_to_the_group_of_the_worker_spares_the_guardian();
     the_kernel_helps_where_the_guardian_is_gone();
@@ -92,12 +94,18 @@ fn start(script: &str) -> (TempDir, Worker) {
 }
 
 fn guardian_of(worker: u32) -> u32 {
+    guardians_of(worker)[0]
+}
+
+fn guardians_of(worker: u32) -> Vec<u32> {
     let children = fs::read_dir(format!("/proc/{worker}/task"))
         .unwrap()
         .map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap())
         .collect::<String>();
-    let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
-    children.split_whitespace().map(|pid| pid.parse().unwrap()).find(|pid| name(pid) == "hq-guardian\n").unwrap()
+    // One may have ended meanwhile.
+    let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
+    pids.filter(|pid| name(pid) == "hq-guardian\n").collect()
 }
 
 fn raw(pid: u32) -> Pid {
@@ -112,6 +120,22 @@ fn nothing_survives_the_worker() {
     // A main process, one in its group, and one in another group of its session; none of them heeds signals.
     let script = "sh stubborn child & bash -c 'set -m; sh stubborn other & wait' & exec sh stubborn main";
     check(script, &["child", "other", "main"], kill_9);
+}
+
+fn sessions_of_their_own_do_not_survive_the_worker() {
+    // A child, an orphan, and a grandchild of an orphan.
+    let script = "setsid sh stubborn child & (setsid sh stubborn orphan &); \
+                  (setsid sh -c 'setsid sh stubborn deep & wait' &); exec sh stubborn main";
+    check(script, &["child", "orphan", "deep", "main"], kill_9);
+}
+
+fn a_guardian_that_was_killed_is_replaced() {
+    check("sh stubborn child & exec sh stubborn main", &["child", "main"], |pid| {
+        let first = guardian_of(pid);
+        kill_9(first);
+        until("another guardian", || guardians_of(pid).iter().any(|guardian| *guardian != first));
+        kill_9(pid);
+    });
 }
 
 fn the_program_gets_a_chance_to_tidy_up() {

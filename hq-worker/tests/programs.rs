@@ -112,6 +112,19 @@ fn directories_and_files_are_made_where_they_are_missing() {
             ProgramSpec { cwd: blob("/dev/null/x"), stdout: Stdio::Null, stderr: Stdio::Null, ..spec },
             "cannot use the working directory `/dev/null/x`: Not a directory (os error 20)",
         ),
+        // With outputs that would lie there.
+        (
+            ProgramSpec { cwd: blob("/dev/null"), ..shell("true", dir.path()) },
+            "cannot use the working directory `/dev/null`: Not a directory (os error 20)",
+        ),
+        (
+            ProgramSpec { cwd: blob("/proc/nope"), ..shell("true", dir.path()) },
+            "cannot use the working directory `/proc/nope`: No such file or directory (os error 2)",
+        ),
+        (
+            ProgramSpec { stdout: file("/proc/nope/out"), ..shell("true", dir.path()) },
+            "cannot create the output file `/proc/nope/out`: No such file or directory (os error 2)",
+        ),
     ] {
         assert_eq!(bench.run_spec(spec), failed(text));
     }
@@ -135,6 +148,13 @@ fn output_files() {
         bench.run_spec(spec);
         assert_eq!(dir.path().join("gone").exists(), is_left, "{args:?}");
     }
+    // Of a link, the link.
+    fs::write(dir.path().join("target"), "old").unwrap();
+    symlink("target", dir.path().join("link")).unwrap();
+    let spec = ProgramSpec { stdout: removed("link"), ..program(&["echo", "new"], dir.path()) };
+    assert_eq!(bench.run_spec(spec), Outcome::Finished);
+    assert!(!dir.path().join("link").is_symlink());
+    assert_eq!(read(dir.path().join("target")), "new\n");
     // A pipe without reader does not hold up the worker.
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -306,6 +326,67 @@ fn a_kill_takes_those_that_ignore_an_interrupt() {
     let text = "Program terminated with exit code -1. Received signal 9 (SIGKILL).";
     assert_eq!(bench.end_of(run), failed(text));
     until("the tree is gone", || pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+/// Processes with the ids in these files, all alive.
+fn alive_in<const N: usize>(dir: &Path, files: [&str; N]) -> [u32; N] {
+    let pids = files.map(|file| pid_in(&dir.join(file)));
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    pids
+}
+
+#[test]
+fn sessions_of_their_own_do_not_escape() {
+    let stubborn = "trap '' INT TERM HUP; echo $$ > $1; while :; do sleep 0.05; done";
+    // A child, an orphan, and a grandchild of an orphan; and, as long as its parent lives, one without the key.
+    let script = "setsid sh stubborn child & (setsid sh stubborn orphan &); \
+                  (setsid sh -c 'setsid sh stubborn deep & wait' &)";
+    for (how, main, text) in [
+        (StopHow::Interrupt, "trap 'exit 4' INT; : > bare; while :; do sleep 0.05; done", "exit code 4."),
+        (
+            StopHow::Kill,
+            "env -i setsid sh stubborn bare & trap '' INT; wait",
+            "exit code -1. Received signal 9 (SIGKILL).",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("stubborn"), stubborn).unwrap();
+        let bench = Bench::programs(dir.path());
+        let spec = shell(&format!("{script}; {main}"), dir.path());
+        let run = bench.start(order(&same(spec), &Arc::new(lane())));
+        let mut pids = alive_in(dir.path(), ["child", "orphan", "deep"]).to_vec();
+        if how == StopHow::Kill {
+            pids.extend(alive_in(dir.path(), ["bare"]));
+        }
+        until("the main process waits", || dir.path().join("bare").exists());
+        bench.stop(run, how);
+        assert_eq!(bench.end_of(run), failed(&format!("Program terminated with {text}")));
+        // The very moment the end is known.
+        assert!(pids.iter().all(|pid| !is_alive(*pid)), "{how:?}");
+        until("they are reaped", || pids.iter().all(|pid| !exists(*pid)));
+    }
+}
+
+/// Whether there is such a process, if only to be reaped.
+fn exists(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+#[test]
+fn what_stays_after_an_ordinary_end_is_reaped_when_it_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = Bench::programs(dir.path());
+    let script = "sh -c 'echo $$ > left; while test ! -e go; do sleep 0.02; done' & until test -s left; do :; done";
+    assert_eq!(bench.run_spec(shell(script, dir.path())), Outcome::Finished);
+    let [left] = alive_in(dir.path(), ["left"]);
+    // Another run that is stopped does not touch it.
+    let run = bench.start(order(&same(shell("echo $$ > other; sleep 100", dir.path())), &Arc::new(lane())));
+    alive_in(dir.path(), ["other"]);
+    bench.stop(run, StopHow::Kill);
+    bench.end_of(run);
+    assert!(is_alive(left));
+    fs::write(dir.path().join("go"), "").unwrap();
+    until("it is reaped", || !exists(left));
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::{ffi::OsStr, path::PathBuf};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Command, ValueEnum,
-    builder::{EnumValueParser, ValueParser},
+    builder::{BoolishValueParser, EnumValueParser, ValueParser},
     error::ErrorKind,
     parser::ValueSource,
     value_parser,
@@ -63,7 +63,7 @@ const GLOBALS: [Global; 4] = [
         value: None,
         env: Some("HQ_DEBUG"),
         default: None,
-        parser: || value_parser!(bool),
+        parser: || BoolishValueParser::new().into(),
         help: "More detailed logs [env: HQ_DEBUG]",
     },
 ];
@@ -73,12 +73,13 @@ const GLOBALS: [Global; 4] = [
 /// They are arguments of every level, not `global` ones of clap, which would let the same option be given at two
 /// levels. Environment and defaults belong to the root alone, so that what the user wrote is always found.
 pub(crate) fn add(root: Command) -> Command {
-    let mut root = add_below(root);
+    let mut root = add_options(root);
     for global in &GLOBALS {
         root = root.mut_arg(global.id, |arg| {
             let arg = match global.env {
-                Some(env) => arg.env(env).hide_env(true),
-                None => arg,
+                // An empty variable is none.
+                Some(env) if std::env::var_os(env).is_some_and(|value| !value.is_empty()) => arg.env(env).hide_env(true),
+                _ => arg,
             };
             match global.default {
                 Some(default) => arg.default_value(default).hide_default_value(true),
@@ -89,7 +90,8 @@ pub(crate) fn add(root: Command) -> Command {
     root
 }
 
-fn add_below(mut command: Command) -> Command {
+/// The same without environment and defaults.
+pub(crate) fn add_options(mut command: Command) -> Command {
     for global in &GLOBALS {
         let action = if global.value.is_some() { ArgAction::Set } else { ArgAction::SetTrue };
         let arg = Arg::new(global.id)
@@ -103,7 +105,7 @@ fn add_below(mut command: Command) -> Command {
         command = command.arg(arg);
     }
     // One name, so that `-V` prints the same everywhere.
-    command.disable_help_subcommand(true).display_name("hyperqueue").mut_subcommands(add_below)
+    command.disable_help_subcommand(true).display_name("hyperqueue").mut_subcommands(add_options)
 }
 
 impl GlobalArgs {

@@ -1,12 +1,19 @@
 use std::ffi::OsString;
 
-use clap::{FromArgMatches, Subcommand};
+use clap::{
+    FromArgMatches, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use super::{GlobalArgs, global};
 use crate::commands::Command;
 
 /// The whole parser: the tree of commands, each with the global options.
 pub(crate) fn command() -> clap::Command {
+    global::add(tree())
+}
+
+fn tree() -> clap::Command {
     let root = clap::Command::new("hq")
         .bin_name("hq")
         .version(env!("CARGO_PKG_VERSION"))
@@ -18,7 +25,7 @@ pub(crate) fn command() -> clap::Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true);
-    global::add(Command::augment_subcommands(root))
+    Command::augment_subcommands(root)
 }
 
 /// Reads a command line whose first word is the program's name.
@@ -27,8 +34,18 @@ pub(crate) fn command() -> clap::Command {
 /// What clap wants to be shown: help and version too.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(GlobalArgs, Command), clap::Error> {
     let mut root = command();
-    let matches = root.try_get_matches_from_mut(args)?;
+    let matches = root.try_get_matches_from_mut(args).map_err(help_without_command)?;
     let global = GlobalArgs::from_matches(&matches, &mut root)?;
     let command = Command::from_arg_matches(&matches).map_err(|error| error.format(&mut root))?;
     Ok((global, command))
+}
+
+/// Shows the help of a group whose command is missing, also where options or the environment say something.
+fn help_without_command(error: clap::Error) -> clap::Error {
+    let group = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(group)) if error.kind() == ErrorKind::MissingSubcommand => group.clone(),
+        _ => return error,
+    };
+    // With nothing but the group itself, clap shows its help.
+    global::add_options(tree()).try_get_matches_from(group.split(' ')).err().unwrap_or(error)
 }

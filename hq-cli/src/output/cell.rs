@@ -1,24 +1,30 @@
 use super::{Color, inert};
 
-/// A line of a cell: pieces of text, each maybe in a colour. The text is inert.
+/// A line of a cell: pieces of text, each maybe in a colour. The text is inert, and has no bars, at which readers of
+/// tables take lines apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line(Vec<(String, Option<Color>)>);
 
 impl Line {
     /// Text without colour.
     pub(crate) fn plain(text: &str) -> Self {
+        Self(vec![(whole(text), None)])
+    }
+
+    /// Text that keeps its bars: a pipeline is to be read as it was written, as callers expect.
+    pub(crate) fn code(text: &str) -> Self {
         Self(vec![(inert(text).into_owned(), None)])
     }
 
     /// Text in a colour.
     pub(crate) fn colored(text: &str, color: Color) -> Self {
-        Self(vec![(inert(text).into_owned(), Some(color))])
+        Self(vec![(whole(text), Some(color))])
     }
 
     /// The same with more text.
     #[must_use]
     pub(crate) fn then(mut self, text: &str, color: Option<Color>) -> Self {
-        self.0.push((inert(text).into_owned(), color));
+        self.0.push((whole(text), color));
         self
     }
 
@@ -37,6 +43,10 @@ impl Line {
             })
             .collect()
     }
+}
+
+fn whole(text: &str) -> String {
+    inert(text).replace('|', "\\u{7c}")
 }
 
 /// A cell of a table.

@@ -1,7 +1,7 @@
 /// When colours are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorPolicy {
-    /// When standard output is a terminal and `NO_COLOR` is not set.
+    /// When standard output is a terminal that is not `dumb`, and `NO_COLOR` is not set.
     Auto,
     /// Always.
     Always,

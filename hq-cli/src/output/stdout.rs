@@ -21,7 +21,8 @@ impl Output {
     /// Standard output of this process.
     pub(crate) fn new(mode: Mode, colors: ColorPolicy) -> Self {
         let stdout = io::stdout();
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let colors = colors.resolve(stdout.is_terminal(), no_color);
         Self { mode, colors, wrote: false, writer: BufWriter::new(stdout) }
     }

@@ -140,4 +140,18 @@ mod tests {
         table.entry("Name", "\x1b[2Jx\u{202e}");
         assert!(table.draw(false).contains("| \\u{1b}[2Jx\\u{202e} |"), "{}", table.draw(false));
     }
+
+    #[test]
+    fn a_bar_in_a_cell_does_not_take_the_line_apart() {
+        let mut table = Table::vertical();
+        table.entry("Name", "a | b");
+        table.entry("Command", Cell(vec![Line::code("a | b")]));
+        let expected = "\
++---------+------------+
+| Name    | a \\u{7c} b |
+| Command | a | b      |
++---------+------------+
+";
+        assert_eq!(table.draw(false), expected);
+    }
 }

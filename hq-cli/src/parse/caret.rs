@@ -1,9 +1,9 @@
-use hq_core::{IdListError, ResourceParseError};
+use hq_core::{IdList, IdListError, ResourceParseError};
 
 use crate::output::inert;
 
 /// What is wrong, the text, and below it a caret at the byte where it goes wrong.
-fn with_caret(text: &str, at: usize, reason: &str) -> String {
+pub(super) fn with_caret(text: &str, at: usize, reason: &str) -> String {
     let at = text.floor_char_boundary(at);
     let blanks = inert(&text[..at]).chars().count();
     format!("{}\n  {}\n  {}^", inert(reason), inert(text), " ".repeat(blanks))
@@ -16,20 +16,44 @@ pub(crate) fn resource_error(error: &ResourceParseError) -> String {
 
 /// Shows an error in a list of ids.
 pub(crate) fn ids_error(text: &str, error: &IdListError) -> String {
-    match error {
-        IdListError::Syntax { at } => with_caret(text, *at, &error.to_string()),
-        IdListError::Invalid { .. } | IdListError::Step { .. } | IdListError::Overlap => error.to_string(),
-    }
+    let at = match error {
+        IdListError::Syntax { at }
+        | IdListError::TooLarge { at }
+        | IdListError::Invalid { at, .. }
+        | IdListError::Step { at, .. } => *at,
+        IdListError::Overlap => first_overlap(text),
+    };
+    with_caret(text, at, &error.to_string())
+}
+
+/// Where the first item begins that has a number of those before it.
+fn first_overlap(text: &str) -> usize {
+    let begins: Vec<usize> = std::iter::once(0).chain(text.match_indices(',').map(|(at, _)| at + 1)).collect();
+    let ends = begins.iter().skip(1).map(|next| next - 1).chain([text.len()]);
+    let items: Vec<(usize, usize)> = begins.iter().copied().zip(ends).collect();
+    // What overlaps does so with more items too.
+    let after = items.partition_point(|(_, end)| IdList::parse(&text[..*end]) != Err(IdListError::Overlap));
+    let (begin, end) = items.get(after).copied().unwrap_or_default();
+    let item = &text[begin..end];
+    begin + (item.len() - item.trim_start().len())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::with_caret;
+    use super::*;
 
     #[test]
     fn the_caret_is_below_the_character() {
         assert_eq!(with_caret("2 foo", 2, "expected x"), "expected x\n  2 foo\n    ^");
         assert_eq!(with_caret("é\tx", 3, "r"), "r\n  é\\tx\n     ^");
         assert_eq!(with_caret("", 7, "r"), "r\n  \n  ^");
+    }
+
+    #[test]
+    fn an_overlap_is_shown_where_it_begins() {
+        for (text, at) in [("1-5,3", 4), ("1,2, 2,3,3", 5), ("7,7", 2), ("1-3,5-9,2-4", 8)] {
+            assert_eq!(IdList::parse(text), Err(IdListError::Overlap), "{text}");
+            assert_eq!(first_overlap(text), at, "{text}");
+        }
     }
 }

@@ -1,9 +1,11 @@
 use std::{
     ffi::{OsStr, OsString},
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    os::unix::ffi::OsStrExt,
 };
 
-use clap::{Arg, Command, builder::TypedValueParser, error::ErrorKind};
+use clap::{Arg, Command, builder::TypedValueParser};
+
+use super::reader::refused;
 
 /// A variable of a task's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +38,8 @@ impl TypedValueParser for EnvVarParser {
         self.parse(command, arg, value.to_owned())
     }
 
-    fn parse(&self, command: &Command, _: Option<&Arg>, value: OsString) -> Result<EnvVar, clap::Error> {
-        let bytes = value.into_vec();
-        EnvVar::parse(&bytes).map_err(|reason| {
-            let text = OsStr::from_bytes(&bytes).display();
-            let error = format!("invalid value '{text}' for '--env <NAME=VALUE>': {reason}");
-            command.clone().error(ErrorKind::ValueValidation, error)
-        })
+    fn parse(&self, command: &Command, arg: Option<&Arg>, value: OsString) -> Result<EnvVar, clap::Error> {
+        EnvVar::parse(value.as_bytes()).map_err(|reason| refused(command, arg, &value, reason))
     }
 }
 

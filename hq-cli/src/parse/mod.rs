@@ -3,15 +3,17 @@
 mod caret;
 mod crash_limit;
 mod env;
+mod reader;
 mod selector;
 mod stdio;
 mod values;
 
 pub(crate) use crash_limit::crash_limit;
 pub(crate) use env::{EnvVar, EnvVarParser};
+pub(crate) use reader::reader;
 pub(crate) use selector::{jobs, jobs_without_all};
 pub(crate) use stdio::{StdioArg, StdioParser};
 pub(crate) use values::{
-    cpus_definition, human_span, ids, job_name, min_utilization, quantity, reason, resource_definition, resource_entry,
+    cpus_definition, human_span, ids, job_name, min_utilization, positive_span, quantity, reason, resource_definition, resource_entry,
     span, weight,
 };

@@ -1,10 +1,12 @@
 use std::{
     ffi::{OsStr, OsString},
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    os::unix::ffi::OsStrExt,
 };
 
-use clap::{Arg, Command, builder::TypedValueParser, error::ErrorKind};
+use clap::{Arg, Command, builder::TypedValueParser};
 use hq_core::OnClose;
+
+use super::reader::refused;
 
 /// Where the user wants an output to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +52,7 @@ impl TypedValueParser for StdioParser {
     }
 
     fn parse(&self, command: &Command, arg: Option<&Arg>, value: OsString) -> Result<StdioArg, clap::Error> {
-        let bytes = value.into_vec();
-        StdioArg::parse(&bytes).map_err(|reason| {
-            let text = OsStr::from_bytes(&bytes).display();
-            let option = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
-            command.clone().error(ErrorKind::ValueValidation, format!("invalid value '{text}'{option}: {reason}"))
-        })
+        StdioArg::parse(value.as_bytes()).map_err(|reason| refused(command, arg, &value, reason))
     }
 }
 

@@ -9,6 +9,14 @@ pub(crate) fn span(text: &str) -> Result<Span, String> {
     Span::parse(text).map_err(|error| error.to_string())
 }
 
+/// A length of time above zero.
+pub(crate) fn positive_span(text: &str) -> Result<Span, String> {
+    match span(text)? {
+        Span::ZERO => Err("it has to be longer than zero".to_owned()),
+        span => Ok(span),
+    }
+}
+
 /// A length of time with units.
 pub(crate) fn human_span(text: &str) -> Result<Span, String> {
     Span::parse_human_only(text).map_err(|error| error.to_string())
@@ -41,6 +49,9 @@ pub(crate) fn cpus_definition(text: &str) -> Result<ResourceDef, String> {
 
 /// The name of a job.
 pub(crate) fn job_name(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("a name must not be empty".to_owned());
+    }
     if text.contains(['\n', '\t']) {
         return Err("a name must not contain a newline or a tab".to_owned());
     }
@@ -98,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn positive_spans() {
+        assert_eq!(positive_span("1ms"), Ok(Span::millis(1)));
+        for text in ["0", "0s", "00:00", ""] {
+            assert!(positive_span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn shares() {
         for (text, expected) in
             [("0", Some(0)), ("0.5", Some(5_000)), ("1.0", Some(10_000)), ("1.1", None), ("-0.1", None), ("NaN", None)]
@@ -108,7 +127,7 @@ mod tests {
 
     #[test]
     fn names_and_reasons() {
-        assert!(job_name("a b").is_ok());
+        assert!(job_name("a b").is_ok() && job_name("").is_err());
         assert!(job_name("a\nb").is_err() && job_name("a\tb").is_err());
         assert!(reason(&"x".repeat(200)).is_ok());
         assert!(reason(&"x".repeat(201)).is_err());
@@ -117,8 +136,13 @@ mod tests {
     #[test]
     fn errors_show_where() {
         assert!(ids("1-x").expect_err("refused").contains("\n  1-x\n    ^"));
-        assert!(ids("5-1").expect_err("refused").contains("Invalid range"));
-        assert!(ids("1-5,3").expect_err("refused").contains("Ranges overlap"));
+        assert!(ids("1,5-1").expect_err("refused").contains("Invalid range: the end of 5-1 is before its start\n  1,5-1\n    ^"));
+        assert!(ids("1-5,3").expect_err("refused").contains("Ranges overlap\n  1-5,3\n      ^"));
+        for (text, caret) in [("0-4294967295", "^"), ("4294967296", "^"), ("0-99999999999", "  ^")] {
+            let error = ids(text).expect_err("refused");
+            assert!(error.starts_with("too large at position "), "{error}");
+            assert!(error.ends_with(&format!("\n  {text}\n  {caret}")), "{error}");
+        }
         assert!(quantity("2 foo").expect_err("refused").contains("\n  2 foo\n    ^"));
         assert!(quantity("0").expect_err("refused").contains("Zero resources cannot be requested"));
     }

@@ -122,7 +122,8 @@ fn workers(detail: &JobDetail) -> String {
 }
 
 fn command(spec: &ProgramSpec) -> Cell {
-    spec.args.iter().flat_map(|arg| lossy(arg).lines().flat_map(wrap).collect::<Vec<_>>()).collect()
+    let lines = spec.args.iter().flat_map(|arg| lossy(arg).lines().flat_map(wrap).collect::<Vec<_>>());
+    Cell(lines.map(|line| Line::code(&line)).collect())
 }
 
 /// `line` broken between words where it is too long.

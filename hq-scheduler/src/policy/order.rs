@@ -15,7 +15,7 @@ pub struct QueueView {
     pub waiting: u64,
     /// When the submit of the first waiting task came.
     pub submitted: Tick,
-    /// Measured mean run time of the class, once tasks of it have ended.
+    /// Measured mean run time of the submit of the first waiting task, once tasks of it have ended.
     pub mean_run: Option<Span>,
     /// The present.
     pub now: Tick,

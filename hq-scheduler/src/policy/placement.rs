@@ -38,6 +38,13 @@ pub trait Placement: fmt::Debug + Send {
 
     /// The key of a place.
     fn key(&self, slot: &SlotView<'_>) -> PlacementKey;
+
+    /// Whether workers are filled one after the other, in order of their ids, each with the most valuable combination of
+    /// the classes of a level; keys are not asked for then. Else classes are placed one after the other, the most valuable
+    /// first, each task where its key is best.
+    fn fills_workers(&self) -> bool {
+        false
+    }
 }
 
 /// Fills a worker before the next: the one of lowest id that has room, there the most valuable variant.
@@ -51,6 +58,10 @@ impl Placement for Pack {
 
     fn key(&self, slot: &SlotView<'_>) -> PlacementKey {
         (-i64::try_from(slot.value).unwrap_or(i64::MAX), i64::from(slot.worker.0))
+    }
+
+    fn fills_workers(&self) -> bool {
+        true
     }
 }
 

@@ -12,7 +12,7 @@ const OPTIONS_MAX: usize = 4;
 const WAYS_MAX: u64 = 64;
 
 /// A way to start a task of a class that waits.
-pub(super) struct Option_<'a> {
+pub(super) struct Way<'a> {
     /// The class, as the caller counts them. Options of one class share its waiting tasks.
     pub(super) class: usize,
     /// The variant.
@@ -37,7 +37,7 @@ pub(super) struct Placed {
 /// only while `may` allows one more of its class. Earlier options win ties.
 pub(super) fn fill(
     pools: &mut Pools,
-    options: &[Option_<'_>],
+    options: &[Way<'_>],
     waiting: &[u64],
     most: u64,
     may: &dyn Fn(usize, &Pools) -> bool,
@@ -45,10 +45,11 @@ pub(super) fn fill(
     let fits: Vec<u64> = options.iter().map(|option| fit(pools, option, waiting, most)).collect();
     let useful: Vec<usize> = (0..options.len()).filter(|i| fits[*i] > 0).collect();
     let ways = useful.iter().fold(1u64, |ways, i| ways.saturating_mul(fits[*i] + 1));
-    let counts = match useful.len() {
-        0 => return vec![],
-        2..=OPTIONS_MAX if ways <= WAYS_MAX => {
-            let options: Vec<&Option_<'_>> = useful.iter().map(|i| &options[*i]).collect();
+    let counts = match useful[..] {
+        [] => return vec![],
+        [i] => return one_class(pools, &options[i], fits[i], may),
+        _ if useful.len() <= OPTIONS_MAX && ways <= WAYS_MAX => {
+            let options: Vec<&Way<'_>> = useful.iter().map(|i| &options[*i]).collect();
             let mut search = Search { options, waiting: waiting.to_vec(), may, best: (0, vec![]) };
             search.go(pools, 0, most, 0, &mut vec![]);
             search.best.1
@@ -64,19 +65,28 @@ pub(super) fn fill(
     placed
 }
 
-fn fit(pools: &Pools, option: &Option_<'_>, waiting: &[u64], most: u64) -> u64 {
+fn one_class(pools: &mut Pools, option: &Way<'_>, most: u64, may: &dyn Fn(usize, &Pools) -> bool) -> Vec<Placed> {
+    let mut placed = Vec::new();
+    while (placed.len() as u64) < most && may(option.class, pools) {
+        let Some(next) = take(pools, option) else { break };
+        placed.push(next);
+    }
+    placed
+}
+
+fn fit(pools: &Pools, option: &Way<'_>, waiting: &[u64], most: u64) -> u64 {
     let cap = waiting[option.class].min(most);
     u64::from(pools.fits_count(option.request, u32::try_from(cap).unwrap_or(u32::MAX)))
 }
 
-fn take(pools: &mut Pools, option: &Option_<'_>) -> Option<Placed> {
+fn take(pools: &mut Pools, option: &Way<'_>) -> Option<Placed> {
     let allocation = pools.allocate(option.request)?;
     pools.take(&allocation).then_some(Placed { class: option.class, variant: option.variant, allocation })
 }
 
 /// All ways, most of the earlier options first, so that they win ties.
 struct Search<'a> {
-    options: Vec<&'a Option_<'a>>,
+    options: Vec<&'a Way<'a>>,
     waiting: Vec<u64>,
     may: &'a dyn Fn(usize, &Pools) -> bool,
     best: (u64, Vec<u64>),
@@ -114,7 +124,7 @@ impl Search<'_> {
 
 fn by_ratio(
     pools: &mut Pools,
-    options: &[Option_<'_>],
+    options: &[Way<'_>],
     waiting: &[u64],
     most: u64,
     may: &dyn Fn(usize, &Pools) -> bool,
@@ -124,8 +134,11 @@ fn by_ratio(
     let mut placed = Vec::new();
     while (placed.len() as u64) < most {
         let left = most - placed.len() as u64;
-        let usable = |(i, option): &(usize, &Option_<'_>)| {
-            open[*i] && waiting[option.class] > 0 && may(option.class, pools) && pools.allocate(option.request).is_some()
+        let usable = |(i, option): &(usize, &Way<'_>)| {
+            open[*i]
+                && waiting[option.class] > 0
+                && may(option.class, pools)
+                && pools.allocate(option.request).is_some()
         };
         let best = options.iter().enumerate().filter(usable).min_by_key(|(_, option)| {
             let worst = worst_fraction(pools, option.request);
@@ -185,11 +198,13 @@ mod tests {
         for (class, variants) in variants.iter().enumerate() {
             for (variant, request) in variants.iter().enumerate() {
                 let share = |entry: &ResourceEntry| match entry.quantity {
-                    Quantity::Amount(amount, _) => amount.parts() * 1000 / pools.total(entry.resource.as_str()).parts(),
+                    Quantity::Amount(amount, _) => {
+                        amount.parts() * 1000 / pools.total(entry.resource.as_str()).parts().max(1)
+                    }
                     Quantity::All => 1000,
                 };
                 let value = request.entries().iter().map(share).sum();
-                options.push(Option_ { class, variant: variant as u8, request, value });
+                options.push(Way { class, variant: variant as u8, request, value });
             }
         }
         let waiting: Vec<u64> = classes.iter().map(|(_, n)| *n).collect();

@@ -1,6 +1,6 @@
 //! Lanes that want more work: topped up while their class is the best for their resources, closed else.
 
-use hq_core::{ClassId, Fact, GrantId, OrdinalRange, Span, Tick, ToWorker};
+use hq_core::{ClassId, Fact, GrantId, Ordinal, OrdinalRange, Span, Tick, ToWorker};
 
 use super::ranks::Ranks;
 use crate::{
@@ -11,12 +11,26 @@ use crate::{
 
 /// A lane has work for about that long beyond what runs.
 const LEAD: Span = Span::millis(20);
-/// Longer tasks are granted one by one: a round trip more or less is nothing to them.
-const LONG: Span = Span::millis(500);
+/// The same for tasks of a graph: they differ in length, and what waits behind a long one holds others up.
+const LEAD_IN_GRAPH: Span = Span::millis(2);
+/// Shorter tasks of an array have at least one that waits; for longer ones a round trip more or less is nothing.
+const LONG: Span = Span::millis(100);
 const DEPTH_MAX: u64 = 16_384;
 
 impl Scheduler {
+    /// Lanes without a task go on at once or give their resources back; the others wait until placement is done.
     pub(super) fn settle_lanes(&mut self, now: Tick) {
+        let mut ranks = None;
+        let dry = |grant: &GrantId| self.state.grants.get(grant).is_some_and(|lane| lane.tasks.is_empty());
+        let due: Vec<GrantId> = self.mind.hungry.iter().filter(|grant| dry(grant)).copied().collect();
+        for grant in due {
+            self.mind.hungry.remove(&grant);
+            self.settle_lane(now, grant, &mut ranks);
+        }
+    }
+
+    /// Backlogs get what nobody could start now.
+    pub(super) fn top_up_lanes(&mut self, now: Tick) {
         let mut ranks = None;
         for grant in std::mem::take(&mut self.mind.hungry) {
             self.settle_lane(now, grant, &mut ranks);
@@ -26,12 +40,12 @@ impl Scheduler {
     /// `ranks` is filled when it is needed first, and kept up to date.
     fn settle_lane(&mut self, now: Tick, grant: GrantId, ranks: &mut Option<Ranks>) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
-        let depth = self.depth(lane.class);
         let started = u64::from(lane.running.is_some());
         let backlog = lane.tasks.len().saturating_sub(started);
         let empty = lane.tasks.is_empty();
         // A lane with an open recall must not grow: what was called back has to go where it was called for.
         let recalled = self.mind.lanes.get(&grant).is_some_and(|mind| !mind.recalls.is_empty());
+        let depth = lane.next().map_or(0, |task| self.depth(task));
         if !empty && (recalled || backlog * 2 > depth || depth == 0) {
             return;
         }
@@ -39,7 +53,7 @@ impl Scheduler {
         let key = if recalled { None } else { self.may_go_on(now, grant, ranks) };
         match key {
             Some(key) => {
-                self.extend(now, grant, key, depth.saturating_sub(backlog).max(u64::from(empty)));
+                self.extend(now, grant, key, backlog, empty);
                 ranks.set(key, self.rank(now, key));
             }
             None if empty => self.close_lane(now, grant),
@@ -47,15 +61,25 @@ impl Scheduler {
         }
     }
 
-    /// How many tasks a lane of the class may have beyond the running one: ends per second × round trip, with room to spare.
-    pub(super) fn depth(&self, class: ClassId) -> u64 {
-        let known = self.state.classes.get(class);
-        match self.mind.mean_run.get(&class) {
-            Some(mean) if *mean < LONG && !known.no_backlog && !known.is_gang() => {
-                (LEAD.0 / mean.0.max(1)).clamp(1, DEPTH_MAX)
+    /// How many tasks a lane may have beyond the running one, if this is the next: ends per second × round trip, with room to
+    /// spare. Nothing while it is not known how long the tasks of its submit take.
+    fn depth(&self, next: Ordinal) -> u64 {
+        let Some((base, submit)) = self.state.submit_of(next) else { return 0 };
+        let class = self.state.classes.get(submit.key(next.0 - base.0).class);
+        let (lead, least) = if submit.graph.is_some() { (LEAD_IN_GRAPH, 0) } else { (LEAD, 1) };
+        match self.mind.mean_run.get(&base) {
+            Some(mean) if *mean < LONG && !class.no_backlog && !class.is_gang() => {
+                (lead.0 / mean.0.max(1)).clamp(least, DEPTH_MAX)
             }
             _ => 0,
         }
+    }
+
+    /// How many tasks from the head of a queue may wait in a lane: none of another submit, which may be longer.
+    pub(super) fn backlog_room(&self, key: QueueKey) -> u64 {
+        let Some(head) = self.state.ready.get(&key).and_then(|set| set.first()) else { return 0 };
+        let same = self.state.submit_of(head).map_or(0, |(base, submit)| base.0 + submit.len() - head.0);
+        self.depth(head).min(same)
     }
 
     /// The queue from which a lane may take more, if its class is still the best for its resources.
@@ -106,8 +130,9 @@ impl Scheduler {
             .any(|request| pools.allocate(request).is_some() && (better || self.value(request, &pools) > own_value))
     }
 
-    fn extend(&mut self, now: Tick, grant: GrantId, key: QueueKey, room: u64) {
+    fn extend(&mut self, now: Tick, grant: GrantId, key: QueueKey, backlog: u64, empty: bool) {
         let Some(view) = self.queue_view(now, key) else { return };
+        let room = self.backlog_room(key).saturating_sub(backlog).max(u64::from(empty));
         let stride = self.policies.order().stride(&view).max(1);
         let n = room.min(stride).min(self.fair_share(key).max(1));
         let tasks = self.peek(key, n);

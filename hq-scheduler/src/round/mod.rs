@@ -1,12 +1,15 @@
-//! A round of placement: lanes that ran dry, then queues from the best rank down on whatever has room, then recalls.
+//! A round of placement: lanes that ran dry, then queues from the best rank down on whatever has room, then recalls, then
+//! backlogs.
 //!
 //! It works on what is dirty: workers whose free state grew, queues that got tasks.
 
 mod blocked;
+mod fill;
 mod gang;
 mod gap;
 mod hold;
 mod lanes;
+mod level;
 mod place;
 mod ranks;
 mod recall;
@@ -27,7 +30,7 @@ use crate::{
 impl Scheduler {
     pub(crate) fn round(&mut self, now: Tick) {
         self.settle_lanes(now);
-        self.release_holds();
+        self.release_holds(now);
         let mut touched: BTreeSet<WorkerId> = BTreeSet::new();
         // Again while places that are not held any more may be room for others.
         while !self.mind.dirty_workers.is_empty() || !self.mind.dirty_queues.is_empty() {
@@ -40,6 +43,9 @@ impl Scheduler {
             touched.extend(workers);
         }
         self.note_idle(now, touched);
+        self.top_up_lanes(now);
+        self.release_holds(now);
+        self.mind.needs_round |= !self.mind.dirty_workers.is_empty();
     }
 
     /// What the order sees of a queue.
@@ -50,13 +56,14 @@ impl Scheduler {
     }
 
     fn view_of(&self, now: Tick, key: QueueKey, head: Ordinal, head_run: u64, waiting: u64) -> QueueView {
+        let submit = self.state.submit_of(head);
         QueueView {
             priority: key.priority(),
             head,
             head_run,
             waiting,
-            submitted: self.state.submit_of(head).map_or(now, |(_, submit)| submit.at),
-            mean_run: self.mind.mean_run.get(&key.class).copied(),
+            submitted: submit.map_or(now, |(_, submit)| submit.at),
+            mean_run: submit.and_then(|(base, _)| self.mind.mean_run.get(&base).copied()),
             now,
         }
     }

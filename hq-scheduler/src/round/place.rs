@@ -14,20 +14,38 @@ impl Scheduler {
         let mut waiting = self.ranks(now);
         let mut blockers = Blockers::default();
         while let Some((rank, level)) = waiting.pop_level() {
-            for key in self.by_value(level) {
-                let candidates = if queues.contains(&key) { None } else { Some(workers) };
-                let budget = self.queue_view(now, key).map_or(0, |view| self.policies.order().stride(&view).max(1));
-                let placed = self.place_queue(now, key, rank, budget, candidates, &mut blockers);
+            let level = self.by_value(level);
+            let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
+            let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
+            let single = if self.policies.placement().fills_workers() { gangs } else { level.len() };
+            let mut placed = Vec::new();
+            for (key, budget) in level.iter().zip(&budgets).take(single) {
+                let candidates = if queues.contains(key) { None } else { Some(workers) };
+                placed.push(self.place_queue(now, *key, rank, *budget, candidates, &mut blockers));
+                // What a gang waits for is held before others of its level are looked at.
+                if placed.len() <= gangs && self.rank(now, *key).is_some() && placed.last() != Some(budget) {
+                    self.block(&mut blockers, *key, rank);
+                }
+            }
+            let (keys, rest) = (&level[single..], &budgets[single..]);
+            placed.extend(self.fill_workers(now, keys, rank, rest, workers, queues, &mut blockers));
+            for (i, key) in level.into_iter().enumerate() {
                 match self.rank(now, key) {
                     None => {}
-                    Some(next) if placed == budget => {
+                    Some(next) if placed[i] == budgets[i] => {
                         waiting.set(key, Some(next));
                     }
+                    Some(_) if i < gangs => {}
                     Some(_) => self.block(&mut blockers, key, rank),
                 }
             }
         }
         blockers
+    }
+
+    /// How many tasks of a queue may be placed before ranks are looked at again.
+    fn budget(&self, now: Tick, key: QueueKey) -> u64 {
+        self.queue_view(now, key).map_or(0, |view| self.policies.order().stride(&view).max(1))
     }
 
     /// Within a level: gangs first, then the most valuable class, then the task that came first.

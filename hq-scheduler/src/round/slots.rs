@@ -16,12 +16,12 @@ use crate::{
 pub(crate) const LANES_MAX: usize = 16_384;
 
 /// A place that was chosen.
-struct Slot {
-    worker: WorkerId,
-    variant: u8,
-    allocation: Allocation,
+pub(super) struct Slot {
+    pub(super) worker: WorkerId,
+    pub(super) variant: u8,
+    pub(super) allocation: Allocation,
     /// It is the worker's n-th new one in this pass.
-    nth: usize,
+    pub(super) nth: usize,
 }
 
 impl Scheduler {
@@ -119,9 +119,8 @@ impl Scheduler {
     }
 
     /// Tasks go to the lanes in turn, worker by worker, so that those of low number start everywhere first; then the backlogs.
-    fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
+    pub(super) fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
         slots.sort_by_key(|slot| (slot.nth, slot.worker));
-        let depth = self.depth(key.class);
         let heads = self.peek(key, slots.len() as u64);
         let mut heads = heads.into_iter().flat_map(OrdinalRange::iter);
         let mut grants = Vec::new();
@@ -144,7 +143,7 @@ impl Scheduler {
         let mut rest = budget.saturating_sub(opened);
         for (grant, slot, mut tasks) in grants {
             let share = self.state.ready.get(&key).map_or(0, |set| set.len()) / (2 * opened.max(1));
-            let more = self.peek(key, depth.min(share).min(rest));
+            let more = self.peek(key, self.backlog_room(key).min(share).min(rest));
             rest -= more.iter().map(|range| range.len).sum::<u64>();
             if !more.is_empty() {
                 self.emit(now, Fact::GrantExtended { grant, tasks: more.clone() }, &mut Effects::default());

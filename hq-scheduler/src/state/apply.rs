@@ -141,8 +141,10 @@ impl State {
                 fx.freed.insert(*member);
             }
         }
+        // The first task runs, or may have begun without a word: else one that kills its worker at once would never be found.
+        let first = grant.running.or_else(|| grant.next());
         for task in grant.tasks.iter().flat_map(OrdinalRange::iter) {
-            self.requeue(task, grant.running == Some(task), reason.is_crash(), fx);
+            self.requeue(task, first == Some(task), reason.is_crash(), fx);
         }
     }
 

@@ -201,10 +201,12 @@ impl Reference {
             self.hands.iter().filter(|(_, hand)| hand.worker == worker).map(|(grant, _)| *grant).collect();
         for grant in lost {
             let hand = self.hands.remove(&grant).unwrap();
+            // The first one may have begun without a word.
+            let first = hand.known.or_else(|| hand.booked.first().copied());
             for id in &hand.booked {
                 // A task of a forgotten job may still be dying in a lane.
                 let Some(task) = self.tasks.get_mut(id).filter(|task| !task.state.is_end()) else { continue };
-                let ran = hand.known == Some(*id);
+                let ran = first == Some(*id);
                 task.state = TaskState::Waiting;
                 task.instance += 1;
                 task.crashes += u16::from(ran && crash);

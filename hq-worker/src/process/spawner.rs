@@ -2,31 +2,35 @@ use std::{
     collections::HashMap,
     io,
     os::fd::AsFd,
-    sync::{Arc, mpsc},
+    sync::{Arc, atomic::Ordering, mpsc},
     time::{Duration, Instant},
 };
 
-use hq_core::{Outcome, RunId};
+use hq_core::Outcome;
 use rustix::{
     buffer::spare_capacity,
     event::{Timespec, epoll},
 };
 
 use super::{
-    Child, Launcher, ProcessEnd, Task,
-    supervisor::{Shared, Slot},
-    tree,
+    Launcher, Live, ProcessEnd, Task, signal,
+    supervisor::{Shared, Slot, Work},
 };
 
 /// How long killed processes are waited for when the supervisor goes.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
+/// How often a supervisor that goes looks whether the other threads are through.
+const CLOSING_TICK: Duration = Duration::from_millis(10);
+
 const WORK: u64 = u64::MAX;
 const CLOSING: u64 = u64::MAX - 1;
 
 /// One thread's life: takes tasks, starts processes, reaps them.
-pub(super) fn serve<T: Task>(shared: &Arc<Shared<T>>, ready: &mpsc::Sender<io::Result<()>>) {
-    match Spawner::new(shared) {
+pub(super) fn serve<T: Task>(shared: Arc<Shared<T>>, ready: &mpsc::Sender<io::Result<()>>) {
+    shared.spawners.fetch_add(1, Ordering::AcqRel);
+    let shared = Present(shared);
+    match Spawner::new(&shared.0) {
         Ok(mut spawner) => {
             let _ = ready.send(Ok(()));
             spawner.run();
@@ -34,6 +38,15 @@ pub(super) fn serve<T: Task>(shared: &Arc<Shared<T>>, ready: &mpsc::Sender<io::R
         Err(error) => {
             let _ = ready.send(Err(error));
         }
+    }
+}
+
+/// Says that the thread ends, whatever ends it.
+struct Present<T: Task>(Arc<Shared<T>>);
+
+impl<T: Task> Drop for Present<T> {
+    fn drop(&mut self) {
+        self.0.spawner_ends();
     }
 }
 
@@ -45,15 +58,9 @@ struct Spawner<'a, T: Task> {
     next: u64,
 }
 
-struct Live<T: Task> {
-    run: RunId,
-    child: Child,
-    kept: T::Live,
-}
-
 impl<'a, T: Task> Spawner<'a, T> {
     fn new(shared: &'a Arc<Shared<T>>) -> io::Result<Self> {
-        let launcher = Launcher::new(shared.guardian.clone())?;
+        let launcher = Launcher::new(shared.ledger.clone())?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         // Exclusive: one task wakes one thread.
         let exclusive = epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE;
@@ -66,11 +73,12 @@ impl<'a, T: Task> Spawner<'a, T> {
         let mut events = Vec::with_capacity(64);
         let mut deadline = None::<Instant>;
         loop {
-            let timeout = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            if deadline.is_some() && (self.live.is_empty() || timeout == Some(Duration::ZERO)) {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let is_idle = || self.live.is_empty() && self.shared.ending.load(Ordering::Acquire) == 0;
+            if left.is_some_and(|left| left.is_zero() || is_idle()) {
                 return;
             }
-            let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+            let timeout = left.and_then(|left| Timespec::try_from(left.min(CLOSING_TICK)).ok());
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -101,8 +109,14 @@ impl<'a, T: Task> Spawner<'a, T> {
         if rustix::io::read(&self.shared.work, &mut count).is_err() {
             return; // another thread was faster
         }
-        let task = self.shared.queue().pop_front();
-        let Some(task) = task else { return };
+        match self.shared.pop() {
+            Some(Work::Start(task)) => self.start(task),
+            Some(Work::Finish(live)) => self.finish(live),
+            None => {}
+        }
+    }
+
+    fn start(&mut self, task: T) {
         let run = task.run();
         let is_stopped = matches!(self.shared.runs.lock().get(&run), Some(Slot::Waiting(Some(_))));
         if is_stopped {
@@ -120,11 +134,11 @@ impl<'a, T: Task> Spawner<'a, T> {
     }
 
     fn started(&mut self, live: Live<T>) {
-        let pid = live.child.pid;
+        let (pid, number) = (live.child.pid, live.child.run);
         if let Some(slot) = self.shared.runs.lock().get_mut(&live.run) {
-            let before = std::mem::replace(slot, Slot::Running { pid, stopped: false });
+            let before = std::mem::replace(slot, Slot::Running { pid, number, stopped: false });
             if let Slot::Waiting(Some(how)) = before {
-                slot.stop(how);
+                self.shared.stop(slot, how);
             }
         }
         let key = self.next;
@@ -135,19 +149,25 @@ impl<'a, T: Task> Spawner<'a, T> {
         if let Err(error) = added {
             // Out of kernel memory. Its end could not be noticed, so it is ended here and now.
             tracing::error!("cannot watch process {pid}, it is killed: epoll: {error}");
-            tree::kill_session_of(pid);
+            signal::kill_group(pid);
             self.ended(key);
         }
     }
 
     fn ended(&mut self, key: u64) {
-        let Some(Live { run, child, kept }) = self.live.remove(&key) else { return };
-        // Until it is reaped, below, the number is its own. Nobody signals it once the slot is gone.
-        let slot = self.shared.runs.lock().remove(&run);
+        let Some(live) = self.live.remove(&key) else { return };
+        // Until it is reaped, below or when the sweeper is through, the number is its own. Nobody signals it once the
+        // slot is gone.
+        let slot = self.shared.runs.lock().remove(&live.run);
         if matches!(slot, Some(Slot::Running { stopped: true, .. })) {
-            tree::kill_session_of(child.pid);
+            self.shared.sweep(live);
+        } else {
+            self.finish(live);
         }
-        self.shared.guardian.remove(child.pid);
+    }
+
+    fn finish(&self, Live { child, kept, .. }: Live<T>) {
+        self.shared.ledger.remove(child.pid, child.run);
         let end = ProcessEnd::reap(child.pidfd.as_fd());
         drop(child);
         let (done, outcome) = T::finish(kept, end);

@@ -76,12 +76,12 @@ impl<T: Task> Sweeper<T> {
     /// The thread's life, until the supervisor goes.
     pub(super) fn run(mut self) {
         loop {
-            // Asked first: what is handed over before is seen.
-            let is_closing = self.shared.is_swept.load(Ordering::Acquire);
-            let sweeps = std::mem::take(&mut *self.shared.sweeps());
-            if is_closing && sweeps.kills.is_empty() && sweeps.ended.is_empty() {
+            // Without them, nobody hands anything over or takes anything back.
+            let is_closing = self.shared.is_closing.load(Ordering::Acquire);
+            if is_closing && self.shared.spawners.load(Ordering::Acquire) == 0 {
                 return;
             }
+            let sweeps = std::mem::take(&mut *self.shared.sweeps());
             self.work(sweeps);
             let timeout = if self.hunted.is_empty() { TICK } else { self.pause };
             if self.wait(timeout) {

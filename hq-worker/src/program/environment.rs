@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, os::unix::ffi::OsStringExt};
 use hq_core::{Pin, ProgramSpec, ResourceName, WorkerResources};
 use hq_node::StartOrder;
 
-use crate::labels;
+use crate::{labels, process::RUN_KEY};
 
 /// Variables of a worker that its tasks do not get.
 ///
@@ -13,7 +13,8 @@ use crate::labels;
 pub const NOT_INHERITED: [&str; 3] = ["LD_PRELOAD", "BASH_ENV", "HQ_ACCESS_KEY"];
 
 /// What every run sets for itself, so that nothing else is worth keeping.
-const PER_TASK: [&str; 12] = [
+const PER_TASK: [&str; 13] = [
+    RUN_KEY,
     "HQ_JOB_ID",
     "HQ_TASK_ID",
     "HQ_INSTANCE_ID",
@@ -40,7 +41,10 @@ pub fn inherited_environment() -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 fn is_private(name: &[u8]) -> bool {
-    NOT_INHERITED.iter().chain(&PER_TASK).any(|private| private.as_bytes() == name) || name.starts_with(b"HQ_RESOURCE_")
+    // The key of the run that the worker is part of becomes part of those of its tasks.
+    let is_key = name == RUN_KEY.as_bytes();
+    let mut private = NOT_INHERITED.iter().chain(&PER_TASK);
+    !is_key && private.any(|private| private.as_bytes() == name) || name.starts_with(b"HQ_RESOURCE_")
 }
 
 /// What all tasks of a submit in one lane have: the worker's variables, the user's, then ours.
@@ -130,6 +134,7 @@ mod tests {
             ("BASH_ENV", true),
             ("HQ_ACCESS_KEY", true),
             ("HQ_ENTRY", true),
+            ("HQ_RUN_KEY", false),
             ("HQ_RESOURCE_VALUES_gpus", true),
         ] {
             assert_eq!(is_private(name.as_bytes()), private, "{name}");

@@ -62,9 +62,14 @@ pub(super) fn of_start(failure: Failure, spec: &ProgramSpec, cwd: &[u8]) -> Stri
         }
         Stage::Clone => format!("cannot start a process: {error}"),
         Stage::Setup => format!("cannot set up the process of the task: {error}"),
-        Stage::Directory => format!("cannot use the working directory `{}`: {error}", to_path(cwd).display()),
+        Stage::Directory => of_cwd(&error, cwd),
         Stage::Exec => of_exec(failure.errno, spec, cwd),
     }
+}
+
+/// Why there is no working directory `cwd`.
+pub(super) fn of_cwd(error: &io::Error, cwd: &[u8]) -> String {
+    format!("cannot use the working directory `{}`: {error}", to_path(cwd).display())
 }
 
 /// Why a program could not be executed.

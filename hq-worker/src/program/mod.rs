@@ -4,6 +4,7 @@ mod environment;
 mod failure;
 mod frame;
 mod lookup;
+mod open;
 mod outputs;
 mod plan;
 mod recent;

@@ -1,20 +1,16 @@
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::{
-        fd::{AsFd, BorrowedFd},
-        unix::fs::OpenOptionsExt,
-    },
-    path::PathBuf,
+    os::fd::{AsFd, BorrowedFd},
+    path::{Path, PathBuf},
 };
 
 use hq_core::{
     OnClose, ProgramSpec, Stdio,
     placeholder::{self, Placeholders},
 };
-use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::lookup::to_path;
+use super::{failure, lookup::to_path, open::open_output};
 
 /// The output files of a run.
 #[derive(Debug, Default)]
@@ -43,7 +39,7 @@ impl Outputs {
     /// Creates the files, and the directories on their way, and empties those that exist.
     ///
     /// # Errors
-    /// Says what could not be created.
+    /// Says what could not be created; where that is the working directory `cwd`, that.
     pub(super) fn create(spec: &ProgramSpec, cwd: &[u8], known: &Placeholders<'_>) -> Result<Self, String> {
         let path = |stdio: &Stdio| match stdio {
             Stdio::Null => None,
@@ -52,10 +48,10 @@ impl Outputs {
         let (stdout, stderr) = (path(&spec.stdout), path(&spec.stderr));
         let same = stdout.is_some() && stdout.as_ref().map(|(path, _)| path) == stderr.as_ref().map(|(path, _)| path);
         Ok(Self {
-            stdout: stdout.map_or(Ok(Output::Null), |(path, on_close)| create(&path, on_close))?,
+            stdout: stdout.map_or(Ok(Output::Null), |(path, on_close)| create(&path, cwd, on_close))?,
             stderr: match stderr {
                 _ if same => Output::Same,
-                Some((path, on_close)) => create(&path, on_close)?,
+                Some((path, on_close)) => create(&path, cwd, on_close)?,
                 None => Output::Null,
             },
         })
@@ -85,23 +81,30 @@ impl Outputs {
     }
 }
 
-fn create(path: &[u8], on_close: OnClose) -> Result<Output, String> {
+fn create(path: &[u8], cwd: &[u8], on_close: OnClose) -> Result<Output, String> {
     let path = to_path(path);
-    let file = open(path).or_else(|error| match path.parent() {
+    let file = open_output(path).or_else(|error| match path.parent() {
         Some(parent) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(parent)?;
-            open(path)
+            open_output(path)
         }
         _ => Err(error),
     });
-    let file = file.map_err(|error| format!("cannot create the output file `{}`: {error}", path.display()))?;
+    let file = file.map_err(|error| {
+        let bad_cwd = path.starts_with(to_path(cwd)).then(|| why_no_directory(cwd)).flatten();
+        bad_cwd.map_or_else(
+            || format!("cannot create the output file `{}`: {error}", path.display()),
+            |error| failure::of_cwd(&error, cwd),
+        )
+    })?;
     Ok(Output::File { file, path: path.to_owned(), on_close })
 }
 
-fn open(path: &std::path::Path) -> io::Result<File> {
-    // Without O_NONBLOCK, opening a pipe that nobody reads would hold up the other tasks of the worker.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags).open(path)?;
-    fcntl_setfl(&file, OFlags::empty())?;
-    super::run::above_stdio(file.into()).map(File::from)
+/// What is wrong with a directory that there should be; none where it is one.
+fn why_no_directory(path: &[u8]) -> Option<io::Error> {
+    let path = if path.is_empty() { Path::new(".") } else { to_path(path) };
+    fs::create_dir_all(path).err().map(|error| match fs::metadata(path) {
+        Ok(data) if !data.is_dir() => io::Error::from_raw_os_error(libc::ENOTDIR),
+        _ => error,
+    })
 }

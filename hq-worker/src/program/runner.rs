@@ -15,7 +15,10 @@ use super::{
     recent::Recent,
     run::{FrameKey, FrameOf, PlanKey, PlanOf, ProgramRun, above_stdio},
 };
-use crate::{Done, TaskRunner, process::Supervisor};
+use crate::{
+    Done, TaskRunner,
+    process::{Mark, RUN_KEY, Supervisor},
+};
 
 /// Submits whose programs are kept ready.
 const PLANS: usize = 64;
@@ -83,16 +86,18 @@ impl ProgramRunner {
     /// When the system gives no process, thread or descriptor.
     pub fn new(options: ProgramOptions) -> io::Result<Self> {
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        let env = options.env.into_iter().collect::<BTreeMap<_, _>>();
+        let mark = Mark::new(env.get(RUN_KEY.as_bytes()).map(Vec::as_slice))?;
         let common = Arc::new(Common {
             resources: options.resources,
             work_dir: options.work_dir,
-            env: options.env.into_iter().collect::<BTreeMap<_, _>>(),
+            env,
             null: above_stdio(null.into())?,
             task_dirs: AtomicU64::new(0),
             plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),
             frames: Recent::new(FRAMES, |(body, lane, _)| body.strong_count() > 0 && lane.strong_count() > 0),
         });
-        Ok(Self { supervisor: Supervisor::new(options.threads)?, common })
+        Ok(Self { supervisor: Supervisor::new(options.threads, mark)?, common })
     }
 }
 

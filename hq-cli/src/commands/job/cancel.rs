@@ -8,10 +8,10 @@ use crate::{context::Context, parse, server::unexpected};
 #[command(after_help = "Examples:\n  hq job cancel last\n  hq job cancel all --reason 'wrong input'")]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` (that wait or run) or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
     /// Why; shown with the job, at most 200 bytes
-    #[arg(long, value_name = "TEXT", value_parser = parse::reason)]
+    #[arg(long, value_name = "TEXT", value_parser = parse::reader(parse::reason))]
     reason: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::{context::Context, parse, server::unexpected};
 #[command(after_help = "Examples:\n  hq job close last\n  hq job close 1-3")]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
 }
 

@@ -9,7 +9,7 @@ use crate::{context::Context, parse, server::unexpected};
 #[command(after_help = "Examples:\n  hq job forget all\n  hq job forget 1-10 --filter finished")]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
     /// Forget only jobs in these states
     #[arg(long, value_name = "STATES", value_delimiter = ',', default_value = "finished,failed,aborted,canceled")]

@@ -14,7 +14,7 @@ use crate::{
 #[command(after_help = "Examples:\n  hq job info last\n  hq job info 1-3 --output-mode=json")]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
 }
 

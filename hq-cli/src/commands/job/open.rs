@@ -8,7 +8,7 @@ use crate::{context::Context, output::Mode, parse, server::unexpected};
 #[command(after_help = "Examples:\n  hq job open --name study\n  hq submit --job 1 ./simulate")]
 pub(crate) struct Args {
     /// Name of the job
-    #[arg(long, default_value = "job", value_parser = parse::job_name)]
+    #[arg(long, default_value = "job", value_parser = parse::reader(parse::job_name))]
     name: String,
     /// With more failed tasks than that the rest is aborted
     #[arg(long, value_name = "N")]

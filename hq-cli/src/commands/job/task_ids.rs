@@ -16,7 +16,7 @@ use crate::{
 #[command(after_help = "Examples:\n  hq job task-ids last\n  hq job task-ids 1 --filter failed,canceled")]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
     /// Only tasks in these states
     #[arg(long, value_name = "STATES", value_delimiter = ',')]

@@ -7,7 +7,7 @@ use crate::{context::Context, parse};
 #[command(after_help = "Examples:\n  hq job wait last\n  hq job wait 1-10\n  hq job wait all --without-close")]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
     /// Do not wait until open jobs are closed
     #[arg(long)]

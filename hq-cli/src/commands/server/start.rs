@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long)]
     host: Option<String>,
     /// Stop workers after having nothing to do for that long, if they have no idle timeout of their own
-    #[arg(long, value_name = "DURATION", value_parser = parse::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
     idle_timeout: Option<Span>,
     /// Port for clients [default: any free one]
     #[arg(long, value_name = "PORT")]
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     /// Keep all that happens in this file, and go on from what is in it
     #[arg(long, value_name = "PATH")]
     journal: Option<PathBuf>,
-    /// Longest time that an event may wait to be written to disk; it never waits longer than a moment
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse::span, hide = true)]
+    /// Longest time that what nobody waits for may take to be on disk
+    #[arg(long, value_name = "DURATION", default_value = "20ms", value_parser = parse::reader(parse::span))]
     journal_flush_period: Span,
     /// Use hosts, ports and keys of this full access record
     #[arg(long, value_name = "PATH")]
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long)]
     disable_worker_authentication_and_encryption: bool,
     /// Without effect: scheduling needs no time limit
-    #[arg(long, value_name = "DURATION", value_parser = parse::span, hide = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span), hide = true)]
     scheduler_time_limit: Option<Span>,
 }
 
@@ -63,6 +63,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         None => None,
     };
     let mut builder = Engine::builder();
+    builder = builder.journal_flush(args.journal_flush_period.into());
     if let Some(journal) = &args.journal {
         // Shown to clients, which have other working directories.
         builder = builder.journal(absolute(journal).context("cannot find the journal")?);

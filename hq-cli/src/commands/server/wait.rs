@@ -14,16 +14,23 @@ const RETRY: Duration = Duration::from_millis(200);
 #[command(after_help = "Examples:\n  hq server wait\n  hq server wait --timeout 30s")]
 pub(crate) struct Args {
     /// Give up after that long
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse::span)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse::reader(parse::span))]
     timeout: Span,
 }
 
+/// Time that the first try has in any case: with no time to wait, it is asked whether a server is there now.
+const FIRST_TRY: Duration = Duration::from_secs(1);
+
 /// Waits until a server can be connected to.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let deadline = Instant::now().checked_add(args.timeout.into());
+    let (start, mut least) = (Instant::now(), FIRST_TRY);
+    let deadline = start.checked_add(args.timeout.into());
     loop {
         let connected = match deadline {
-            Some(deadline) => timeout_at(deadline, context.server()).await.is_ok_and(|server| server.is_ok()),
+            Some(deadline) => {
+                let end = deadline.max(start + std::mem::take(&mut least));
+                timeout_at(end, context.server()).await.is_ok_and(|server| server.is_ok())
+            }
             // A deadline that no clock reaches.
             None => context.server().await.is_ok(),
         };

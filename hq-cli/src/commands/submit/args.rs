@@ -19,7 +19,7 @@ Placeholders in --cwd, --stdout and --stderr:
   %{JOB_ID}  %{TASK_ID}  %{INSTANCE_ID}  %{SUBMIT_DIR}  %{CWD}  %{SERVER_UID}")]
 pub(crate) struct Args {
     /// Name of the job [default: name of the program]
-    #[arg(long, value_parser = parse::job_name)]
+    #[arg(long, value_parser = parse::reader(parse::job_name))]
     pub(super) name: Option<String>,
     /// With more failed tasks than that the rest is aborted
     #[arg(long, value_name = "N")]
@@ -30,16 +30,16 @@ pub(crate) struct Args {
     /// Cpus of each task: an amount, maybe a policy (compact, tight, scatter, compact!, tight!), or `all`
     ///
     /// [default: 1 compact]
-    #[arg(long, value_name = "REQUEST", value_parser = parse::quantity)]
+    #[arg(long, value_name = "REQUEST", value_parser = parse::reader(parse::quantity))]
     pub(super) cpus: Option<Quantity>,
     /// Another resource of each task, e.g. `gpus/nvidia=1`; may be repeated
-    #[arg(long, value_name = "NAME=REQUEST", value_parser = parse::resource_entry)]
+    #[arg(long, value_name = "NAME=REQUEST", value_parser = parse::reader(parse::resource_entry))]
     pub(super) resource: Vec<ResourceEntry>,
     /// Start tasks only where the worker still lives at least that long
-    #[arg(long, value_name = "DURATION", default_value = "0ms", value_parser = parse::span, hide_default_value = true)]
+    #[arg(long, value_name = "DURATION", default_value = "0ms", value_parser = parse::reader(parse::span), hide_default_value = true)]
     pub(super) time_request: Span,
     /// Value of running a task, relative to others of its priority
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse::weight, allow_hyphen_values = true)]
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse::reader(parse::weight), allow_hyphen_values = true)]
     pub(super) weight: u32,
     /// Keep each task on its cpus
     #[arg(long, value_name = "MODE")]
@@ -61,19 +61,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=VALUE", value_parser = EnvVarParser)]
     pub(super) env: Vec<EnvVar>,
     /// Make one task for each of these ids, e.g. `1-100`, `1,5-20:5`
-    #[arg(long, value_name = "IDS", value_parser = parse::ids)]
+    #[arg(long, value_name = "IDS", value_parser = parse::reader(parse::ids))]
     pub(super) array: Option<IdList>,
     /// Tasks of a larger priority go first
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
     pub(super) priority: i32,
     /// Kill a task after running that long
-    #[arg(long, value_name = "DURATION", value_parser = parse::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
     pub(super) time_limit: Option<Span>,
     /// Give each task a temporary directory
     #[arg(long)]
     pub(super) task_dir: bool,
     /// How often a task may lose its worker: a number, `never-restart` or `unlimited`
-    #[arg(long, value_name = "LIMIT", default_value_t, value_parser = parse::crash_limit)]
+    #[arg(long, value_name = "LIMIT", default_value_t, value_parser = parse::reader(parse::crash_limit))]
     pub(super) crash_limit: CrashLimit,
     /// Submit to this open job
     #[arg(long, value_name = "ID")]

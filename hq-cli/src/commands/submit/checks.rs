@@ -13,6 +13,9 @@ const FILES_MAX: u64 = 999;
 /// For what certainly is one.
 pub(super) fn check(args: &Args) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
+    if args.command.first().is_none_or(|program| program.is_empty()) {
+        bail!("The command is empty: name the program to run.");
+    }
     let cwd = args.cwd.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
     if let Some(cwd) = cwd {
         if placeholder::names(cwd).iter().any(|name| name == "CWD") {
@@ -113,5 +116,11 @@ mod tests {
     fn a_directory_cannot_be_in_itself() {
         let error = check(&parse_submit(&["--cwd=%{CWD}/x", "p"])).expect_err("refused").to_string();
         assert_eq!(error, "Working directory path cannot contain the working directory placeholder `%{CWD}`.");
+    }
+
+    #[test]
+    fn a_program_has_a_name() {
+        let error = check(&parse_submit(&["", "x"])).expect_err("refused").to_string();
+        assert_eq!(error, "The command is empty: name the program to run.");
     }
 }

@@ -16,10 +16,10 @@ use crate::{
 #[command(after_help = "Examples:\n  hq task list last\n  hq task list 1-3 --task-status failed -v")]
 pub(crate) struct Args {
     /// Which jobs: `last` or ids
-    #[arg(value_parser = parse::jobs_without_all)]
+    #[arg(value_parser = parse::reader(parse::jobs_without_all))]
     selector: Selector,
     /// Only these tasks
-    #[arg(long, value_name = "IDS", value_parser = parse::ids)]
+    #[arg(long, value_name = "IDS", value_parser = parse::reader(parse::ids))]
     tasks: Option<IdList>,
     /// Only tasks in these states
     #[arg(long, value_name = "STATES", value_delimiter = ',')]

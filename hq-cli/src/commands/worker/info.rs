@@ -14,7 +14,7 @@ use crate::{
 #[command(after_help = "Examples:\n  hq worker info 1\n  hq worker info last\n  hq worker info 1-4,7")]
 pub(crate) struct Args {
     /// Which workers: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
 }
 

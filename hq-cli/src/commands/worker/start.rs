@@ -24,10 +24,10 @@ Examples:
   hq worker start --cpus 4 --time-limit 1h --on-server-lost finish-running")]
 pub(crate) struct Args {
     /// Its cpus, e.g. `8`, `2x16`, `[0,2,4]` [default: those of this machine]
-    #[arg(long, value_name = "DEFINITION", value_parser = parse::cpus_definition)]
+    #[arg(long, value_name = "DEFINITION", value_parser = parse::reader(parse::cpus_definition))]
     cpus: Option<ResourceDef>,
     /// Another resource, e.g. `gpus/nvidia=[0,1]`, `mem=sum(1000)`; may be repeated
-    #[arg(long, value_name = "NAME=DEFINITION", value_parser = parse::resource_definition)]
+    #[arg(long, value_name = "NAME=DEFINITION", value_parser = parse::reader(parse::resource_definition))]
     resource: Vec<ResourceDef>,
     /// Tasks on several nodes use workers of one group [default: id of the batch job, else `default`]
     #[arg(long, value_name = "NAME")]
@@ -36,19 +36,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", default_value = "all")]
     detect_resources: DetectList,
     /// Stop after having nothing to do for that long [default: the server's]
-    #[arg(long, value_name = "DURATION", value_parser = parse::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
     idle_timeout: Option<Span>,
     /// Time between overviews of the hardware, with its unit; `0s` turns them off
-    #[arg(long, value_name = "DURATION", value_parser = parse::human_span)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::human_span))]
     overview_interval: Option<Span>,
     /// Take tasks only if they use at least this share of the cpus, 0.0 to 1.0
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse::min_utilization, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse::reader(parse::min_utilization), allow_hyphen_values = true)]
     min_utilization: u32,
     /// Time between signs of life
-    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = parse::span)]
+    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = parse::reader(parse::positive_span))]
     heartbeat: Span,
     /// End after that long [default: what the batch job still has]
-    #[arg(long, value_name = "DURATION", value_parser = parse::span)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::positive_span))]
     time_limit: Option<Span>,
     /// Batch system that this worker lives in
     #[arg(long, value_name = "MANAGER", default_value = "detect")]
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     work_dir: Option<PathBuf>,
     /// Without effect: tasks that wait on a worker are called back when they have to be
-    #[arg(long, value_name = "DURATION", value_parser = parse::span, hide = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span), hide = true)]
     retract_check_interval: Option<Span>,
 }
 

@@ -8,7 +8,7 @@ use crate::{context::Context, parse, server::unexpected};
 #[command(after_help = "Examples:\n  hq worker stop 1\n  hq worker stop all\n  hq worker stop 1-4,7")]
 pub(crate) struct Args {
     /// Which workers: `last`, `all` or ids
-    #[arg(value_parser = parse::jobs)]
+    #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
 }
 
