@@ -5,8 +5,8 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use hq_core::{
-    Fact, JobSpec, JobTarget, LaneReport, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Span, Submit, TaskIds,
-    Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Amount, Fact, JobSpec, JobTarget, LaneReport, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Span, Submit,
+    TaskIds, Tick, ToWorker, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -103,15 +103,21 @@ fn occupy(core: &mut Scheduler, now: Tick, worker: WorkerId) {
 }
 
 fn submit(core: &mut Scheduler, now: Tick, kind: &str, priority: i32, request: &str) -> hq_core::JobId {
-    let (request, seconds) = request.split_once('~').unwrap_or((request, "0"));
-    let request = match request.strip_prefix('n') {
-        Some(nodes) => Request::gang(nodes.parse().unwrap()),
-        None => Request::new(entries_of(request)).unwrap(),
-    };
-    let request = request.with_min_time(Span::secs(seconds.parse().unwrap()));
-    let profile = Profile { priority, ..Profile::new(request) };
+    let variants = request.split('|').map(variant_of).collect();
+    let profile = Profile { priority, ..Profile::new(Variants::new(variants).unwrap()) };
     let target = JobTarget::New(JobSpec::default());
     core.submit(now, Submit::array(target, TaskIds::Next(1), kind, vec![].into(), profile)).unwrap()
+}
+
+fn variant_of(text: &str) -> Request {
+    let (text, weight) = text.split_once('^').unwrap_or((text, "1"));
+    let (text, seconds) = text.split_once('~').unwrap_or((text, "0"));
+    let request = match text.strip_prefix('n') {
+        Some(nodes) => Request::gang(nodes.parse().unwrap()),
+        None => Request::new(entries_of(text)).unwrap(),
+    };
+    let weight: Amount = weight.parse().unwrap();
+    request.with_min_time(Span::secs(seconds.parse().unwrap())).with_weight(weight.parts() as u32).unwrap()
 }
 
 fn entries_of(request: &str) -> Vec<ResourceEntry> {
