@@ -211,7 +211,10 @@ fn start_on_full_disk(cluster: &mut Cluster) {
     let mut shell = Command::new("sh");
     // The signal is ignored, so that writes fail. The unit is 512 bytes.
     shell.args(["-c", r#"trap "" XFSZ; ulimit -f 2; exec "$0" server start --host localhost --journal j"#]);
-    shell.arg(env!("CARGO_BIN_EXE_hq")).current_dir(cluster.dir.path()).env("HQ_SERVER_DIR", cluster.dir.path().join("s"));
+    shell
+        .arg(env!("CARGO_BIN_EXE_hq"))
+        .current_dir(cluster.dir.path())
+        .env("HQ_SERVER_DIR", cluster.dir.path().join("s"));
     shell.stdin(Stdio::null()).env_remove("HQ_OUTPUT_MODE").env_remove("RUST_LOG");
     cluster.children.push(shell.stdout(out).stderr(err).spawn().expect("starts"));
 }

@@ -28,6 +28,9 @@ use crate::{
 /// Bytes of past events that are kept for subscribers.
 const FEED_BYTES: usize = 4 << 20;
 
+/// A wait that comes after a lazy record is held up by it no longer than that.
+const FLUSH_MAX: Duration = Duration::from_millis(100);
+
 /// Sets an engine up.
 #[must_use]
 pub struct EngineBuilder {
@@ -95,9 +98,10 @@ impl EngineBuilder {
     }
 
     /// The longest age of what is in the journal and not yet on disk, where nobody waits for it: 20 ms where nothing is
-    /// said. What is answered is on disk before, whatever the period.
-    pub const fn journal_flush(mut self, period: Duration) -> Self {
-        self.journal_options.flush_period = period;
+    /// said. What is answered is on disk before, whatever the period. As somebody may come and wait at any time, more
+    /// than 100 ms count as that.
+    pub fn journal_flush(mut self, period: Duration) -> Self {
+        self.journal_options.flush_period = period.min(FLUSH_MAX);
         self
     }
 

@@ -200,3 +200,22 @@ async fn clients_and_workers_over_links() {
     assert!(matches!(&got[0], ToWorker::Welcome(welcome) if welcome.worker.0 == 2), "{got:?}");
     engine.shutdown().await.expect("shutdown");
 }
+
+#[tokio::test]
+async fn a_long_flush_period_holds_nobody_up() {
+    let dir = tempfile::tempdir().expect("dir");
+    let builder = Engine::builder().journal(dir.path().join("journal")).journal_flush(Duration::from_secs(3600));
+    let engine = builder.worker(LocalWorker::cpus(1)).start().await.expect("start");
+    let mut events = engine.events().await.expect("events");
+    // That a task has started is safe only after the period; nothing comes after it here.
+    let _job = engine.submit(Task::call_async(|_| std::future::pending::<()>())).await.expect("submit");
+    let started = async {
+        while let Some(event) = events.next().await {
+            if matches!(event.kind, hq_engine::EventKind::TaskStarted { .. }) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), started).await.expect("it is told soon");
+    engine.shutdown().await.expect("shutdown");
+}

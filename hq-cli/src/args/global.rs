@@ -78,7 +78,9 @@ pub(crate) fn add(root: Command) -> Command {
         root = root.mut_arg(global.id, |arg| {
             let arg = match global.env {
                 // An empty variable is none.
-                Some(env) if std::env::var_os(env).is_some_and(|value| !value.is_empty()) => arg.env(env).hide_env(true),
+                Some(env) if std::env::var_os(env).is_some_and(|value| !value.is_empty()) => {
+                    arg.env(env).hide_env(true)
+                }
                 _ => arg,
             };
             match global.default {

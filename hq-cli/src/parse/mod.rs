@@ -14,6 +14,6 @@ pub(crate) use reader::reader;
 pub(crate) use selector::{jobs, jobs_without_all};
 pub(crate) use stdio::{StdioArg, StdioParser};
 pub(crate) use values::{
-    cpus_definition, human_span, ids, job_name, min_utilization, positive_span, quantity, reason, resource_definition, resource_entry,
-    span, weight,
+    cpus_definition, human_span, ids, job_name, min_utilization, positive_span, quantity, reason, resource_definition,
+    resource_entry, span, weight,
 };

@@ -45,8 +45,7 @@ mod tests {
         let parse = |value: &str| command.clone().try_get_matches_from(["hq", "--n", value]);
         assert_eq!(parse("1").expect("read").get_one("n"), Some(&1));
         let text = parse("2\n\x1b[31m").expect_err("refused").to_string();
-        let expected =
-            "invalid value '2\\n\\u{1b}[31m' for '--n <N>': expected 1\n  2\\n\\u{1b}[31m\n  ^\n";
+        let expected = "invalid value '2\\n\\u{1b}[31m' for '--n <N>': expected 1\n  2\\n\\u{1b}[31m\n  ^\n";
         assert!(text.contains(expected), "{text}");
     }
 }

@@ -136,7 +136,11 @@ mod tests {
     #[test]
     fn errors_show_where() {
         assert!(ids("1-x").expect_err("refused").contains("\n  1-x\n    ^"));
-        assert!(ids("1,5-1").expect_err("refused").contains("Invalid range: the end of 5-1 is before its start\n  1,5-1\n    ^"));
+        assert!(
+            ids("1,5-1")
+                .expect_err("refused")
+                .contains("Invalid range: the end of 5-1 is before its start\n  1,5-1\n    ^")
+        );
         assert!(ids("1-5,3").expect_err("refused").contains("Ranges overlap\n  1-5,3\n      ^"));
         for (text, caret) in [("0-4294967295", "^"), ("4294967296", "^"), ("0-99999999999", "  ^")] {
             let error = ids(text).expect_err("refused");
