@@ -385,8 +385,12 @@ fn what_stays_after_an_ordinary_end_is_reaped_when_it_ends() {
     bench.stop(run, StopHow::Kill);
     bench.end_of(run);
     assert!(is_alive(left));
+    // Nor does the reaping touch children of the host.
+    let mut hosts = std::process::Command::new("true").spawn().unwrap();
+    until("it has ended", || !is_alive(hosts.id()));
     fs::write(dir.path().join("go"), "").unwrap();
     until("it is reaped", || !exists(left));
+    assert!(hosts.wait().unwrap().success());
 }
 
 #[test]

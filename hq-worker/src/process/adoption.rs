@@ -55,3 +55,22 @@ impl Drop for Adoption {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lasts_as_long_as_somebody_needs_it() {
+        let is_on = || child_subreaper().unwrap().is_some();
+        assert!(!is_on());
+        let first = Adoption::begin().unwrap();
+        assert!(is_on() && Adoption::is_alone());
+        let second = Adoption::begin().unwrap();
+        assert!(!Adoption::is_alone());
+        drop(first);
+        assert!(is_on() && Adoption::is_alone());
+        drop(second);
+        assert!(!is_on());
+    }
+}

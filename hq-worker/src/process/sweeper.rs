@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::fd::AsFd,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -172,7 +172,7 @@ impl<T: Task> Sweeper<T> {
 
     /// Hands runs of whose tree nobody is left to the threads that tell ends.
     fn let_go(&mut self, found: &BTreeMap<i32, i32>, now: Instant) {
-        let busy: std::collections::BTreeSet<i32> = found.values().copied().collect();
+        let busy: BTreeSet<i32> = found.values().copied().collect();
         for Hunted { live, until } in std::mem::take(&mut self.hunted) {
             let leader = live.child.pid;
             if busy.contains(&leader) && now < until {

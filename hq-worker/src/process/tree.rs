@@ -60,7 +60,8 @@ mod tests {
     #[test]
     fn who_belongs_to_a_tree() {
         // Run 1 has leader 100, run 2 has leader 200; 10 is the worker, 1 is init.
-        let table: [(&str, &[Process], &[(i32, i32)]); 10] = [
+        type Case<'a> = (&'a str, &'a [Process], &'a [(i32, i32)]);
+        let table: [Case<'_>; 10] = [
             ("nobody", &[alive(1, 0, 1), alive(ME, 1, 9), alive(11, ME, 9)], &[]),
             ("a child", &[alive(101, 100, 100)], &[(101, 100)]),
             ("an orphan of the session", &[alive(101, ME, 100)], &[(101, 100)]),

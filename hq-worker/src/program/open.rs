@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, fcntl_setfl, fstat, fstatfs, openat, readlinkat},
+    fs::{CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, fcntl_setfl, fstat, fstatfs, openat, readlinkat},
     process::geteuid,
 };
 
@@ -27,12 +27,13 @@ pub(super) fn open_output(path: &Path) -> io::Result<File> {
     let mut path = PathBuf::from(path);
     for _ in 0..MOST_LINKS {
         match open(&path, libc::O_NOFOLLOW) {
-            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {}
+            // The latter for files and links of others in directories for all (`/tmp`).
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::EACCES)) => match step(&path)? {
+                Step::None => return Err(error),
+                Step::To(target) => path = target,
+                Step::Systems => return open(&path, 0),
+            },
             result => return result,
-        }
-        match follow(&path)? {
-            Some(target) => path = target,
-            None => return open(&path, 0),
         }
     }
     Err(io::Error::from_raw_os_error(libc::ELOOP))
@@ -46,19 +47,31 @@ fn open(path: &Path, flags: i32) -> io::Result<File> {
     super::run::above_stdio(file.into()).map(File::from)
 }
 
-/// Where a link leads; none where only the system knows (`/proc/self/fd/1`) or it is a link no longer.
-fn follow(path: &Path) -> io::Result<Option<PathBuf>> {
+/// Where a path leads.
+enum Step {
+    /// It is no link.
+    None,
+    To(PathBuf),
+    /// Only the system knows (`/proc/self/fd/1`).
+    Systems,
+}
+
+fn step(path: &Path) -> io::Result<Step> {
     // By one descriptor, so that what is checked is what is followed.
     let link = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    if !may_follow(fstat(&link)?.st_uid, geteuid().as_raw()) {
+    let data = fstat(&link)?;
+    if FileType::from_raw_mode(data.st_mode) != FileType::Symlink {
+        return Ok(Step::None);
+    }
+    if !may_follow(data.st_uid, geteuid().as_raw()) {
         let text = format!("`{}` is a symbolic link of another user; it is not followed", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     if fstatfs(&link)?.f_type == PROC_SUPER_MAGIC {
-        return Ok(None);
+        return Ok(Step::Systems);
     }
     let target = OsString::from_vec(readlinkat(&link, "", vec![])?.into_bytes());
-    Ok(Some(path.parent().unwrap_or(Path::new("/")).join(target)))
+    Ok(Step::To(path.parent().unwrap_or(Path::new("/")).join(target)))
 }
 
 const fn may_follow(owner: u32, me: u32) -> bool {
@@ -72,7 +85,7 @@ mod tests {
         io::Write,
         os::{
             fd::AsRawFd,
-            unix::fs::{lchown, symlink},
+            unix::fs::{PermissionsExt, lchown, symlink},
         },
     };
 
@@ -120,9 +133,13 @@ mod tests {
         }
         lchown(&link, Some(12_345), None).unwrap();
         symlink("link", dir.path().join("two")).unwrap();
-        for path in ["link", "two"] {
-            let text = format!("`{}` is a symbolic link of another user; it is not followed", link.display());
-            assert_eq!(open_output(&dir.path().join(path)).unwrap_err().to_string(), text);
+        // In a directory of one user, and in one for all.
+        for mode in [0o755, 0o1777] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            for path in ["link", "two"] {
+                let text = format!("`{}` is a symbolic link of another user; it is not followed", link.display());
+                assert_eq!(open_output(&dir.path().join(path)).unwrap_err().to_string(), text);
+            }
         }
         assert_eq!(fs::read_to_string(&mine).unwrap(), "secret");
     }

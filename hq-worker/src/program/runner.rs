@@ -55,10 +55,27 @@ impl ProgramOptions {
 
 /// Runs programs: tasks of kind `program`.
 ///
-/// Programs run without a shell in between, each leading a session and process group of its own. When a run is told to
-/// end, nothing of its session is left once its end is reported. When the worker dies, of whatever, a guardian process
-/// kills all groups. Both do not see processes that begin a session of their own (`setsid`, daemons). After an
-/// ordinary end, what the program left running in the background stays.
+/// Programs run without a shell in between, each leading a session and process group of its own.
+///
+/// # How programs end
+/// When a run is told to end, its tree is gone once its end is reported: its group and session, the descendants of its
+/// main process, and orphans that carry the run's key in their environment, also from sessions of their own (`setsid`,
+/// daemons). When the worker dies, of whatever, a guardian process does the same for all runs, with SIGTERM a quarter
+/// of a second before. A guardian that is killed is replaced, which is logged as an error.
+///
+/// The key is the variable `HQ_RUN_KEY`, a text of chance for the runner and a number for the run; that of a worker
+/// that is itself a task comes before those of its tasks. A process escapes that has got rid of the key *and* of its
+/// parents *and* of its session: only a cgroup could hold it. So does what cannot be killed within 3 seconds (programs
+/// of other users, a file system that hangs); it is logged.
+///
+/// After an ordinary end, whatever its exit code, what the program left running in the background stays, in its group
+/// or not: no later stop of a run, nor the death of the worker, touches it.
+///
+/// # What it does to its process
+/// While there is a runner, this process is a "child subreaper": orphans among its descendants become its children,
+/// and the runner reaps them. Children of the host program in the session of the host are left alone. One that leads a
+/// session of its own should be waited for soon: where no other runner is in the process, it is taken for an orphan 10
+/// seconds after its end.
 ///
 /// Dropping it kills what still runs and waits for it, up to 5 seconds.
 pub struct ProgramRunner {
