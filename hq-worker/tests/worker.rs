@@ -216,3 +216,43 @@ async fn a_server_that_does_not_listen_holds_up_no_start() {
     server.send(ToWorker::Stop { reason: LossReason::IdleTimeout }).await;
     assert_eq!(server.exit().await, Exit::Stopped);
 }
+
+/// Ends each task at once.
+struct Nothing;
+
+impl TaskRunner for Nothing {
+    fn start(&self, _: StartOrder, done: Done) {
+        done.end(Outcome::Finished);
+    }
+
+    fn stop(&self, _: RunId, _: StopHow) {}
+}
+
+#[tokio::test]
+async fn the_last_word_of_a_server_that_hears_no_more_is_heard() {
+    let runners = Runners::new().with("nothing", Arc::new(Nothing));
+    let Server { mut sender, receiver, worker, handle: _handle } = Server::with_worker(runners).await;
+    drop(receiver);
+    // The reports of these tasks find nobody; the wish that the worker stop is behind them on the link.
+    let (submit, kind, shared) = (SubmitId(0), "nothing".to_owned(), vec![].into());
+    let body = ToWorker::Submit(SubmitBody { submit, job: hq_core::JobId(1), kind, shared });
+    let open = Open {
+        grant: GRANT,
+        request: Arc::new(Request::cpus(1).unwrap()),
+        variant: 0,
+        variants: 1,
+        allocation: Allocation(vec![common::granted("cpus", Amount::ONE, &[0])]),
+        hosts: vec![],
+        work: vec![work(0, 1)],
+        not_after: None,
+    };
+    sender.send(&[body, ToWorker::Open(Box::new(open))]).await.unwrap();
+    let more = |first| ToWorker::Extend { grant: GRANT, work: vec![work(first, 1)] };
+    for message in [more(1), more(2), ToWorker::Stop { reason: LossReason::Stopped }] {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let _ = sender.send(&[message]).await;
+    }
+    assert_eq!(timeout(common::PATIENCE, worker).await.unwrap().unwrap(), Exit::Stopped);
+}

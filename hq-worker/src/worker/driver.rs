@@ -52,7 +52,12 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
             () = handle.interrupted.notified() => Some(WorkerInput::Interrupted),
             input = receive(&mut driver.link) => Some(input),
             () = driver.ends.some() => None,
-            is_open = flush(driver.batches.as_ref(), &mut driver.outbox) => (!is_open).then_some(WorkerInput::LinkDown),
+            is_open = flush(driver.batches.as_ref(), &mut driver.outbox) => {
+                if !is_open {
+                    driver.fall_silent();
+                }
+                None
+            }
             () = sleep(deadline) => {
                 driver.node.handle_timeout(clock.now());
                 None
@@ -115,10 +120,16 @@ impl Driver {
     fn handle(&mut self, input: WorkerInput) {
         if matches!(input, WorkerInput::LinkDown) {
             self.link = None;
-            self.batches = None;
-            self.outbox.clear();
+            self.fall_silent();
         }
         self.node.handle_input(self.clock.now(), input);
+    }
+
+    /// The server takes no more words. What it said before that is heard all the same: its end of the link tells when it
+    /// is gone.
+    fn fall_silent(&mut self) {
+        self.batches = None;
+        self.outbox.clear();
     }
 
     fn send(&mut self, messages: Vec<FromWorker>) {
@@ -156,7 +167,8 @@ impl Driver {
         for (run, runner) in &self.running {
             runner.stop(*run, StopHow::Kill);
         }
-        self.link = None;
+        // The link is heard no more, and stays open until the last words are out: an end with unread data could lose them.
+        let link = self.link.take();
         let last_words = async {
             if let Some(batches) = self.batches.take()
                 && !self.outbox.is_empty()
@@ -169,6 +181,7 @@ impl Driver {
         if timeout_at(deadline, last_words).await.is_err() {
             writer.abort();
         }
+        drop(link);
         let mut batch = Vec::new();
         while !self.running.is_empty() {
             self.ends.take(&mut batch);
