@@ -68,7 +68,7 @@ impl State {
     }
 
     fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
-        self.jobs.get_mut(&job).ok_or_else(|| format!("job {job} does not exist"))
+        self.jobs.get_mut(&job).map(|job| &mut **job).ok_or_else(|| format!("job {job} does not exist"))
     }
 
     fn grant_mut(&mut self, grant: GrantId) -> Result<&mut Grant, String> {
@@ -89,7 +89,7 @@ impl State {
             top: None,
             cross: Default::default(),
         };
-        self.jobs.insert(id, job);
+        self.jobs.insert(id, Box::new(job));
     }
 
     fn forget(&mut self, id: JobId) {

@@ -297,7 +297,7 @@ impl State {
             job.cross.entry(on).or_default().push((waits, kind));
         }
         self.next_ordinal = base.0 + n;
-        self.submits.insert(base, state);
+        self.submits.insert(base, Box::new(state));
         for range in ready {
             self.insert_ready(range, fx);
         }

@@ -23,9 +23,10 @@ use self::{class::Classes, record::Records};
 pub(crate) struct State {
     pub(crate) epoch: Epoch,
     pub(crate) server_uid: String,
-    pub(crate) jobs: BTreeMap<JobId, Job>,
+    /// Boxed, like the submits: a tree has room for eleven in its smallest node.
+    pub(crate) jobs: BTreeMap<JobId, Box<Job>>,
     pub(crate) last_job: u32,
-    pub(crate) submits: BTreeMap<Ordinal, SubmitState>,
+    pub(crate) submits: BTreeMap<Ordinal, Box<SubmitState>>,
     pub(crate) next_ordinal: u64,
     pub(crate) classes: Classes,
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
@@ -124,6 +125,6 @@ impl State {
 
     /// All ordinals of a submit.
     pub(crate) fn range_of(&self, base: Ordinal) -> OrdinalRange {
-        OrdinalRange::new(base, self.submits.get(&base).map_or(0, SubmitState::len))
+        OrdinalRange::new(base, self.submits.get(&base).map_or(0, |submit| submit.len()))
     }
 }
