@@ -9,15 +9,30 @@
 //! let request = Request::parse(["cpus=2", "gpus=0.5"])?;
 //! let task = Task::call(|ctx| println!("task {} on gpu {:?}", ctx.number(), ctx.labels("gpus"))).request(request);
 //! let result = engine.submit(Job::array(0..100, task)).await?.await?;
-//! assert!(result.is_success());
+//! for (task, why) in &result.failures {
+//!     println!("task {task} failed: {why}");
+//! }
 //!
 //! engine.shutdown().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! An [`Engine`] is one actor: a task that owns the pure server machine of `hq-node` and carries messages, facts and
-//! time to and from it. Workers of this process are reached over the memory transport, and behave as others do.
+//! It runs on a tokio runtime of the caller's, of either flavour.
+//!
+//! | To … | see |
+//! |---|---|
+//! | say what a task is: a program, a closure, an async function | [`Task`] |
+//! | run an array, or a graph of tasks that wait for one another | [`Job::array`], [`Job::add`], [`Task::after`] |
+//! | say what a task needs | [`Request::parse`], [`Task::request`], [`Task::variants`] |
+//! | wait, watch, cancel, and see what failed and why | [`JobHandle`], [`JobResult`] |
+//! | have tasks that outlive the process | [`EngineBuilder::journal`], [`EngineBuilder::register`] |
+//! | take in workers and clients of other machines | [`EngineHandle::serve`] |
+//! | ask for machines | [`EngineBuilder::allocator`] |
+//! | decide who goes first, and where to | [`EngineBuilder::order`], [`EngineBuilder::placement`], [`EngineBuilder::policy`] |
+//!
+//! Inside, an [`Engine`] is one actor: a task that owns the pure server machine of `hq-node` and carries messages, facts
+//! and time to and from it.
 
 mod builder;
 mod closures;

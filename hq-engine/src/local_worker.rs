@@ -41,7 +41,7 @@ impl LocalWorker {
         Self::new(n.to_string())
     }
 
-    /// A worker with these cpus, e.g. `8`, `2x8` (two sockets), `[[0,1],[2,3]]`.
+    /// A worker with these cpus, e.g. `8`, `2x8` (two NUMA nodes), `[[0,1],[2,3]]`.
     pub fn new(cpus: impl Into<String>) -> Self {
         Self {
             name: "local".to_owned(),

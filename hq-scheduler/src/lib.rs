@@ -1,5 +1,7 @@
 //! The scheduling core: resource matching, the life of tasks, orders and placements. Pure and deterministic.
 //!
+//! To write an order or a placement, see [`policy`]; to run tasks, see the crate `hq-engine`, which embeds this one.
+//!
 //! [`Scheduler`] is a state machine in the manner of a sans-I/O protocol: news and commands in, [`Action`]s out, time as an
 //! argument. Its lasting state changes by facts alone, which leave as [`Action::Record`]; replaying them gives the same state
 //! without asking a policy again.

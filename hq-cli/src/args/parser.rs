@@ -20,7 +20,7 @@ fn tree() -> clap::Command {
         .propagate_version(true)
         .about("Runs graphs of tasks on clusters and on this machine")
         .after_help(
-            "Examples:\n  hq server start &\n  hq worker start &\n  hq submit echo 'Hello world'\n  \
+            "Examples:\n  hq server start &\n  hq server wait\n  hq worker start &\n  hq submit echo 'Hello world'\n  \
              hq job wait last\n  hq job cat last stdout",
         )
         .subcommand_required(true)

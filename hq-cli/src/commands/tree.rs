@@ -3,7 +3,7 @@ use clap::Subcommand;
 use super::{job, server, submit, task, worker};
 use crate::context::Context;
 
-/// Everything that `hq` can be told.
+/// Run tasks on many machines: a server, its workers, and the jobs that are submitted to it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The server: start, stop, look at
@@ -12,7 +12,7 @@ pub(crate) enum Command {
     /// Jobs: submit, list, look at, wait for, cancel
     #[command(subcommand, arg_required_else_help = true)]
     Job(job::Command),
-    /// Tasks of jobs
+    /// List the tasks of jobs, and how each ended
     #[command(subcommand, arg_required_else_help = true)]
     Task(task::Command),
     /// Submit a program as a job (the same as `hq job submit`)
