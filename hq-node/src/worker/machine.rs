@@ -41,8 +41,8 @@ pub struct WorkerNode {
 enum Link {
     /// Not there yet.
     Awaited,
-    /// There; the server has not said yet whether it wants this worker.
-    Greeted,
+    /// There since that moment; the server has not said yet whether it wants this worker.
+    Greeted(Tick),
     /// There, and this worker belongs to the server.
     Up(Session),
     /// Gone; what runs is waited for, and nothing is started or said.
@@ -145,7 +145,7 @@ impl WorkerNode {
 
     fn link_up(&mut self) {
         if matches!(self.link, Link::Awaited) {
-            self.link = Link::Greeted;
+            self.link = Link::Greeted(self.now);
             self.say(FromWorker::Hello(Box::new(self.config.clone())));
         }
     }
@@ -159,17 +159,23 @@ impl WorkerNode {
         }
         for message in messages {
             match &self.link {
-                Link::Greeted => self.first_message(message),
+                Link::Greeted(since) => {
+                    let since = *since;
+                    self.first_message(since, message);
+                }
                 Link::Up(_) => self.message(message),
                 Link::Awaited | Link::Lost | Link::Left => return,
             }
         }
     }
 
-    fn first_message(&mut self, message: ToWorker) {
+    fn first_message(&mut self, greeted: Tick, message: ToWorker) {
         match message {
             ToWorker::Welcome(welcome) => {
-                self.link = Link::Up(Session { welcome, heard: self.now, said: self.now, fresh_from: self.now });
+                // Who waited that long may have slept, and the welcome may be as old: see `advance`.
+                let half = Span(self.heartbeat.0 / 2);
+                let fresh_from = if self.now.since(greeted) > half { self.now.after(half) } else { self.now };
+                self.link = Link::Up(Session { welcome, heard: self.now, said: self.now, fresh_from });
             }
             ToWorker::Refused { reason } => self.leave(Exit::Refused(reason)),
             ToWorker::Stop { reason } => self.stopped(reason),

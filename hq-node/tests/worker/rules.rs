@@ -162,6 +162,13 @@ fn who_overslept_trusts_only_what_is_new() {
     rig.now_ms += HEARTBEAT_MS / 2;
     assert_eq!(rig.pass(0), NONE, "time alone is no sign of life");
     assert_eq!(rig.tell([ToWorker::Heartbeat])[0], "start 1/6", "the server is there, and has us");
+    // So with what comes with a late welcome.
+    let mut rig = Rig::new(|_| {});
+    rig.input(WorkerInput::LinkUp);
+    rig.now_ms = 2 * HEARTBEAT_MS;
+    assert_eq!(rig.tell([welcome(), ToWorker::Submit(body(1)), open(1, 5, 2)]), NONE);
+    rig.now_ms += HEARTBEAT_MS / 2;
+    assert_eq!(rig.tell([ToWorker::Heartbeat])[0], "start 1/5");
     // A little late is not asleep.
     let mut rig = Rig::up();
     rig.now_ms = HEARTBEAT_MS + HEARTBEAT_MS / 2;

@@ -366,8 +366,10 @@ impl World {
             self.cut(link);
         }
         // Who stands still wakes up when it was to, with what was said to it meanwhile.
+        // Later than a wish to stop all workers that is still under way.
+        let arrival = self.now.after(Span::secs(60));
         for config in self.sim.heal.clone().map(|(_, workers)| workers).unwrap_or_default() {
-            self.plan(self.now, Event::Arrive(Box::new(config)));
+            self.plan(arrival, Event::Arrive(Box::new(config)));
         }
     }
 }
