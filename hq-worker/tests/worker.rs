@@ -69,19 +69,7 @@ impl Server {
 
     /// Opens a lane with `count` tasks of this body.
     async fn open(&mut self, kind: &str, shared: Vec<u8>, count: u32) {
-        let (submit, kind, shared) = (SubmitId(0), kind.to_owned(), shared.into());
-        self.send(ToWorker::Submit(SubmitBody { submit, job: hq_core::JobId(1), kind, shared })).await;
-        let open = Open {
-            grant: GRANT,
-            request: Arc::new(Request::cpus(1).unwrap()),
-            variant: 0,
-            variants: 1,
-            allocation: Allocation(vec![common::granted("cpus", Amount::ONE, &[0])]),
-            hosts: vec![],
-            work: vec![work(0, count)],
-            not_after: None,
-        };
-        self.send(ToWorker::Open(Box::new(open))).await;
+        self.sender.send(&lane(kind, shared, count)).await.unwrap();
     }
 
     async fn open_program(&mut self, spec: ProgramSpec, count: u32) {
@@ -104,6 +92,23 @@ impl Server {
     async fn exit(self) -> Exit {
         timeout(common::PATIENCE, self.worker).await.expect("the worker leaves").unwrap()
     }
+}
+
+/// A body and a lane with `count` tasks of it.
+fn lane(kind: &str, shared: Vec<u8>, count: u32) -> [ToWorker; 2] {
+    let (submit, kind, shared) = (SubmitId(0), kind.to_owned(), shared.into());
+    let body = SubmitBody { submit, job: hq_core::JobId(1), kind, shared };
+    let open = Open {
+        grant: GRANT,
+        request: Arc::new(Request::cpus(1).unwrap()),
+        variant: 0,
+        variants: 1,
+        allocation: Allocation(vec![common::granted("cpus", Amount::ONE, &[0])]),
+        hosts: vec![],
+        work: vec![work(0, count)],
+        not_after: None,
+    };
+    [ToWorker::Submit(body), ToWorker::Open(Box::new(open))]
 }
 
 fn work(first: u32, count: u32) -> Work {
@@ -234,19 +239,7 @@ async fn the_last_word_of_a_server_that_hears_no_more_is_heard() {
     let Server { mut sender, receiver, worker, handle: _handle } = Server::with_worker(runners).await;
     drop(receiver);
     // The reports of these tasks find nobody; the wish that the worker stop is behind them on the link.
-    let (submit, kind, shared) = (SubmitId(0), "nothing".to_owned(), vec![].into());
-    let body = ToWorker::Submit(SubmitBody { submit, job: hq_core::JobId(1), kind, shared });
-    let open = Open {
-        grant: GRANT,
-        request: Arc::new(Request::cpus(1).unwrap()),
-        variant: 0,
-        variants: 1,
-        allocation: Allocation(vec![common::granted("cpus", Amount::ONE, &[0])]),
-        hosts: vec![],
-        work: vec![work(0, 1)],
-        not_after: None,
-    };
-    sender.send(&[body, ToWorker::Open(Box::new(open))]).await.unwrap();
+    sender.send(&lane("nothing", vec![], 1)).await.unwrap();
     let more = |first| ToWorker::Extend { grant: GRANT, work: vec![work(first, 1)] };
     for message in [more(1), more(2), ToWorker::Stop { reason: LossReason::Stopped }] {
         for _ in 0..100 {
