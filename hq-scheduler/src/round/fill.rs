@@ -50,9 +50,9 @@ pub(super) fn fill(
         [i] => return one_class(pools, &options[i], fits[i], may),
         _ if useful.len() <= OPTIONS_MAX && ways <= WAYS_MAX => {
             let options: Vec<&Way<'_>> = useful.iter().map(|i| &options[*i]).collect();
-            let mut search = Search { options, waiting: waiting.to_vec(), may, best: (0, vec![]) };
+            let mut search = Search { options, waiting: waiting.to_vec(), may, best: None };
             search.go(pools, 0, most, 0, &mut vec![]);
-            search.best.1
+            search.best.map(|(_, counts)| counts).unwrap_or_default()
         }
         _ => return by_ratio(pools, options, waiting, most, may),
     };
@@ -89,14 +89,15 @@ struct Search<'a> {
     options: Vec<&'a Way<'a>>,
     waiting: Vec<u64>,
     may: &'a dyn Fn(usize, &Pools) -> bool,
-    best: (u64, Vec<u64>),
+    best: Option<(u64, Vec<u64>)>,
 }
 
 impl Search<'_> {
     fn go(&mut self, pools: &Pools, at: usize, most: u64, value: u64, counts: &mut Vec<u64>) {
         let Some(option) = self.options.get(at).copied() else {
-            if value > self.best.0 {
-                self.best = (value, counts.clone());
+            // The first way counts in any case: what is worth nothing is to run, too.
+            if self.best.as_ref().is_none_or(|(best, _)| value > *best) {
+                self.best = Some((value, counts.clone()));
             }
             return;
         };
@@ -213,6 +214,18 @@ mod tests {
             .iter()
             .map(|o| placed.iter().filter(|p| (p.class, p.variant) == (o.class, o.variant)).count() as u64)
             .collect()
+    }
+
+    #[test]
+    fn what_is_worth_nothing_is_placed_too() {
+        let mut pools = Pools::new(&WorkerResources::cpus(4).unwrap());
+        let [one, two] = [1, 2].map(|n| Request::cpus(n).unwrap());
+        let way = |class, request, value| Way { class, variant: 0, request, value };
+        for value in [0, 1] {
+            let options = [way(0, &one, 0), way(1, &two, value)];
+            assert_eq!(fill(&mut pools.clone(), &options, &[2, 1], 10, &|_, _| true).len(), 3);
+        }
+        assert_eq!(fill(&mut pools, &[], &[], 10, &|_, _| true).len(), 0);
     }
 
     #[test]
