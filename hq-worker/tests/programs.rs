@@ -6,6 +6,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
+    process::Command,
     sync::Arc,
 };
 
@@ -419,4 +420,30 @@ fn dropping_the_runner_kills_and_tells() {
     let bench = bench.without_runner();
     assert!(!is_alive(pid));
     assert!(matches!(bench.end_of(run), Outcome::Failed(_)));
+}
+
+/// In a container, the session of a worker is often one from outside of its PID namespace, which the kernel gives as 0.
+#[test]
+fn trees_end_in_a_pid_namespace_too() {
+    let unshare = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]).args(arguments);
+        command.stdin(std::process::Stdio::null()).output()
+    };
+    if !unshare(&["true"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no PID namespaces for us here");
+        return;
+    }
+    let exe = std::env::current_exe().unwrap();
+    let output = unshare(&[
+        exe.to_str().unwrap(),
+        "--exact",
+        "an_interrupt_reaches_the_group_and_nothing_is_left_of_the_tree",
+        "a_kill_takes_those_that_ignore_an_interrupt",
+        "sessions_of_their_own_do_not_escape",
+        "what_stays_after_an_ordinary_end_is_reaped_when_it_ends",
+    ])
+    .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("4 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{getpid, getsid},
+    process::getpid,
 };
 
 use super::{
@@ -124,14 +124,15 @@ impl<T: Task> Sweeper<T> {
     /// have nobody left.
     fn look(&mut self, targets: &BTreeMap<i32, u64>) {
         let (me, ledger) = (getpid().as_raw_pid(), &self.shared.ledger);
-        let own_session = getsid(None).map_or(0, |session| session.as_raw_pid());
+        let own_session = session_of(me).unwrap_or(0);
         let mut census = vec![];
         each_process(|pid| {
             // Leaders need not be looked at: they are known, and may be thousands.
             if pid == me || ledger.is_leader(pid) {
                 return;
             }
-            // Threads of the kernel have session 0. Nobody comes back to our session who has left it.
+            // Threads of the kernel have session 0, and so has whoever was put into this PID namespace from outside, us
+            // included. Nobody comes back to our session who has left it.
             let is_of_use = |session: &i32| *session != 0 && *session != own_session;
             if session_of(pid).filter(is_of_use).is_some() {
                 census.extend(Process::find(pid));
