@@ -9,6 +9,9 @@ use crate::{
     cluster::{Act, Faults, Simulation},
 };
 
+/// Those that the core knows.
+const PLACEMENTS: [&str; 4] = ["pack", "least-loaded", "round-robin", "first-fit"];
+
 /// A small cluster in which everything goes wrong that can: the seed chooses shapes, faults, tasks and requests.
 ///
 /// Faults last for some virtual seconds to two minutes; then capable workers come, and all tasks have to end.
@@ -225,7 +228,7 @@ fn act(rng: &mut Rng) -> Act {
         35 => Act::Ask(ClientRequest::StopWorkers(if rng.chance(50) { Selector::Last } else { Selector::All })),
         36 => Act::Ask(ClientRequest::Subscribe { from: None, jobs: None, credit: rng.below(1000) as u32 }),
         37 => {
-            let (order, placement) = (*rng.pick(&["priority", "fcfs"]), *rng.pick(&["pack", "least-loaded"]));
+            let (order, placement) = (*rng.pick(&["priority", "fcfs"]), *rng.pick(&PLACEMENTS));
             Act::Ask(ClientRequest::SetPolicy { order: order.to_owned(), placement: placement.to_owned() })
         }
         38 => Act::Ask(ClientRequest::Jobs(Selector::All)),

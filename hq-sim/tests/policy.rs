@@ -36,7 +36,7 @@ fn makespans_are_what_they_must_be() {
     for (workers, cpus, n, each, rounds) in [(1, 1, 10, 1, 10), (2, 4, 80, 1, 10), (3, 4, 6, 4, 2), (2, 3, 9, 2, 5)] {
         let tasks = array(n, &Request::cpus(each).unwrap(), Span::secs(10)).unwrap();
         for order in ["priority", "fcfs"] {
-            for placement in ["pack", "least-loaded"] {
+            for placement in ["pack", "least-loaded", "round-robin", "first-fit"] {
                 let simulation = Simulation::new(1).workers(workers, &worker(cpus)).workload(&tasks);
                 let report = simulation.policy(order, placement).run().unwrap();
                 assert_eq!(report.makespan, Span::secs(10 * rounds), "{workers}x{cpus} {order} {placement}");

@@ -5,5 +5,5 @@ mod placement;
 mod registry;
 
 pub use order::{Fcfs, Order, PassRule, Priority, QueueView, Rank};
-pub use placement::{LeastLoaded, Pack, Placement, PlacementKey, SlotView};
+pub use placement::{FirstFit, LeastLoaded, Pack, Placement, PlacementKey, RoundRobin, SlotView};
 pub(crate) use registry::Policies;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{Fcfs, LeastLoaded, Order, Pack, Placement, Priority};
+use super::{Fcfs, FirstFit, LeastLoaded, Order, Pack, Placement, Priority, RoundRobin};
 
 /// The policies that can be chosen by name, and the ones that decide.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ impl Default for Policies {
         policies.add_order(Box::new(Fcfs));
         policies.add_placement(Box::new(Pack));
         policies.add_placement(Box::new(LeastLoaded));
+        policies.add_placement(Box::new(RoundRobin));
+        policies.add_placement(Box::new(FirstFit));
         policies
     }
 }

@@ -70,7 +70,7 @@ impl Scheduler {
             };
             for (n, placed) in fill(&mut pools, &options, &left, most, &may).into_iter().enumerate() {
                 left[placed.class] = left[placed.class].saturating_sub(1);
-                let slot = Slot { worker, variant: placed.variant, allocation: placed.allocation, nth: n };
+                let slot = Slot { worker, variant: placed.variant, allocation: placed.allocation, turn: n };
                 slots[placed.class].push(slot);
             }
         }

@@ -1,6 +1,10 @@
 //! Places for the tasks of one queue: the placement ranks them, the core takes one after the other while they fit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
@@ -20,9 +24,25 @@ pub(super) struct Slot {
     pub(super) worker: WorkerId,
     pub(super) variant: u8,
     pub(super) allocation: Allocation,
-    /// It is the worker's n-th new one in this pass.
-    pub(super) nth: usize,
+    /// Those of one turn get their first tasks before those of the next, in order of their workers.
+    pub(super) turn: usize,
 }
+
+/// What a worker has left in a pass.
+struct Room<'a> {
+    pools: Cow<'a, Pools>,
+    lanes: usize,
+    last_lane: Option<GrantId>,
+}
+
+impl<'a> Room<'a> {
+    fn of(worker: &'a Worker) -> Self {
+        Self { pools: Cow::Borrowed(&worker.pools), lanes: worker.grants.len(), last_lane: worker.last_lane }
+    }
+}
+
+/// A worker and a variant that fits there, by what the placement says of it.
+type Place = (PlacementKey, WorkerId, u8);
 
 impl Scheduler {
     /// Starts up to `budget` tasks of a queue; says how many.
@@ -66,67 +86,82 @@ impl Scheduler {
             None => capable.roomy.iter().copied().collect(),
         };
         let requests = &self.state.classes.get(key.class).requests;
-        let mut scratch: BTreeMap<WorkerId, (Pools, usize)> = BTreeMap::new();
-        let mut heap: BTreeSet<(PlacementKey, WorkerId, u8)> = BTreeSet::new();
+        let mut heap: BTreeSet<Place> = BTreeSet::new();
+        // Of workers that got something: what is left, and the places there that count now.
+        let mut used: BTreeMap<WorkerId, (Room<'_>, Vec<Place>)> = BTreeMap::new();
         let mut full = Vec::new();
         for worker in candidates {
             let Some(known) = self.state.workers.get(&worker).filter(|known| known.gang.is_none()) else { continue };
-            let lanes = known.grants.len();
-            let fits = |request: &Request| {
-                has_time(known.deadline(), now, request.min_time()) && known.pools.allocate(request).is_some()
-            };
-            let fitting: Vec<(u8, &Request)> =
-                (0..).zip(requests).filter(|(_, request)| fits(request)).map(|(n, request)| (n, &**request)).collect();
-            if fitting.is_empty() {
+            let places = self.places(now, worker, known, &Room::of(known), requests);
+            if places.is_empty() {
                 full.push(worker);
             }
             if !blockers.refused.contains(&(key.class, worker)) {
-                let slot = |(variant, request)| {
-                    (self.slot_key(worker, &known.pools, lanes, variant, request), worker, variant)
-                };
-                heap.extend(fitting.into_iter().map(slot));
+                heap.extend(places);
             }
         }
-        let mut slots = Vec::new();
+        let mut slots: Vec<Slot> = Vec::new();
         while (slots.len() as u64) < budget {
-            let Some((_, worker, variant)) = heap.pop_first() else { break };
+            let Some(place) = heap.pop_first() else { break };
+            let (_, worker, variant) = place;
             let Some(known) = self.state.workers.get(&worker) else { continue };
-            let (pools, nth) = scratch.entry(worker).or_insert_with(|| (known.pools.clone(), 0));
-            if known.grants.len() + *nth >= LANES_MAX {
+            let (room, places) = used.entry(worker).or_insert_with(|| (Room::of(known), vec![place]));
+            if room.lanes >= LANES_MAX || !places.contains(&place) {
                 continue;
             }
-            let request = &requests[usize::from(variant)];
-            let Some(allocation) = pools.allocate(request) else { continue };
-            if !self.may_pass(now, blockers, rank, key.class, worker, pools) || !pools.take(&allocation) {
+            let Some(allocation) = room.pools.allocate(&requests[usize::from(variant)]) else { continue };
+            if !self.may_pass(now, blockers, rank, key.class, worker, &room.pools)
+                || !room.pools.to_mut().take(&allocation)
+            {
                 continue;
             }
-            *nth += 1;
-            slots.push(Slot { worker, variant, allocation, nth: *nth });
-            if pools.allocate(request).is_some() {
-                heap.insert((
-                    self.slot_key(worker, pools, known.grants.len() + *nth, variant, request),
-                    worker,
-                    variant,
-                ));
-            }
+            room.lanes += 1;
+            room.last_lane = Some(self.next_lane(slots.len()));
+            // What it takes changes the keys of all places there.
+            *places = self.places(now, worker, known, room, requests);
+            heap.extend(places.iter().copied());
+            slots.push(Slot { worker, variant, allocation, turn: slots.len() });
         }
         (slots, full)
     }
 
-    fn slot_key(&self, worker: WorkerId, free: &Pools, lanes: usize, variant: u8, request: &Request) -> PlacementKey {
-        let value = self.value(request, free);
-        self.policies.placement().key(&SlotView { worker, free, lanes, variant, value })
+    /// The variants that fit on a worker of which so much is free, and their keys.
+    fn places(
+        &self,
+        now: Tick,
+        worker: WorkerId,
+        known: &Worker,
+        room: &Room<'_>,
+        requests: &[Arc<Request>],
+    ) -> Vec<Place> {
+        let place = |(variant, request): (u8, &Arc<Request>)| {
+            if !has_time(known.deadline(), now, request.min_time()) {
+                return None;
+            }
+            let allocation = &room.pools.allocate(request)?;
+            let (free, value) = (&*room.pools, self.value(request, &room.pools));
+            let (lanes, last_lane) = (room.lanes, room.last_lane);
+            let slot = SlotView { worker, free, lanes, last_lane, variant, allocation, value };
+            Some((self.policies.placement().key(&slot), worker, variant))
+        };
+        (0..).zip(requests).filter_map(place).collect()
     }
 
-    /// Tasks go to the lanes in turn, worker by worker, so that those of low number start everywhere first; then the backlogs.
+    /// The grant that the lane gets which is opened after `opened` others.
+    fn next_lane(&self, opened: usize) -> GrantId {
+        let n = self.state.last_grant.saturating_add(1).saturating_add(u32::try_from(opened).unwrap_or(u32::MAX));
+        GrantId { epoch: self.state.epoch, n }
+    }
+
+    /// Tasks go to the lanes turn by turn, so that those of low number start everywhere first; then the backlogs.
     pub(super) fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
-        slots.sort_by_key(|slot| (slot.nth, slot.worker));
+        slots.sort_by_key(|slot| (slot.turn, slot.worker));
         let heads = self.peek(key, slots.len() as u64);
         let mut heads = heads.into_iter().flat_map(OrdinalRange::iter);
         let mut grants = Vec::new();
         for slot in slots {
             let Some(head) = heads.next() else { break };
-            let grant = GrantId { epoch: self.state.epoch, n: self.state.last_grant.saturating_add(1) };
+            let grant = self.next_lane(0);
             let fact = Fact::GrantOpened {
                 grant,
                 workers: vec![slot.worker],

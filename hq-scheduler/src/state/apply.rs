@@ -109,6 +109,7 @@ impl State {
             pools: Pools::new(&config.resources),
             grants: Default::default(),
             gang: None,
+            last_lane: None,
             last_task: None,
         };
         self.workers.insert(id, worker);
@@ -184,6 +185,7 @@ impl State {
             } else {
                 return Err(format!("worker {member} does not have free what grant {id} takes"));
             }
+            worker.last_lane = Some(id);
         }
         self.last_grant = self.last_grant.max(id.n);
         let grant = Grant {

@@ -135,6 +135,8 @@ pub(crate) struct Worker {
     pub(crate) grants: BTreeSet<GrantId>,
     /// The gang it is part of.
     pub(crate) gang: Option<GrantId>,
+    /// The newest lane or gang here, for placements that take turns.
+    pub(crate) last_lane: Option<GrantId>,
     pub(crate) last_task: Option<(Ordinal, Tick)>,
 }
 
