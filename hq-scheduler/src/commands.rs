@@ -34,6 +34,7 @@ impl Scheduler {
             self.actions.push_back(Action::Warn(error));
         }
         fx.ready.extend(self.state.ready.keys().copied());
+        self.mind.moved.extend(self.state.ready.keys().copied());
         // An abort for too many failures may have been cut short.
         fx.failed.extend(self.state.jobs.iter().filter(|(_, job)| job.counts.failed > 0).map(|(id, _)| *id));
         self.settle(now, fx);
@@ -121,6 +122,7 @@ impl Scheduler {
         self.policies.choose(order, placement).map_err(Refusal::Invalid)?;
         let fact = Fact::PolicyChanged { order: order.to_owned(), placement: placement.to_owned() };
         self.emit(now, fact, &mut Effects::default());
+        self.mind.moved.extend(self.state.ready.keys().copied());
         self.mind.dirty_queues.extend(self.state.ready.keys().copied());
         self.mind.dirty_workers.extend(self.state.workers.keys().copied());
         self.mind.needs_round = true;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
-use crate::{CancelToken, policy::Rank, state::QueueKey};
+use crate::{CancelToken, policy::Rank, round::Ranks, state::QueueKey};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mind {
@@ -24,6 +24,9 @@ pub(crate) struct Mind {
     pub(crate) totals: BTreeMap<String, u64>,
     /// Which workers have the body of a submit.
     pub(crate) bodies: BTreeMap<Ordinal, BTreeSet<WorkerId>>,
+    pub(crate) ranks: Ranks,
+    /// Queues that got or lost tasks since they were ranked.
+    pub(crate) moved: BTreeSet<QueueKey>,
     /// Queues that got tasks since the last round.
     pub(crate) dirty_queues: BTreeSet<QueueKey>,
     /// Workers that got room since the last round.

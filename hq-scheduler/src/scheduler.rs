@@ -71,6 +71,7 @@ impl Scheduler {
         let record = Record { at, fact };
         let applied = self.state.apply(&record, fx);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
+        self.mind.moved.append(&mut fx.moved);
         self.follow_lanes(&record.fact);
         self.actions.push_back(Action::Record(record.fact));
     }

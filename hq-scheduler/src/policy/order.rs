@@ -38,13 +38,20 @@ pub enum PassRule {
 
 /// Ranks the queues of waiting tasks.
 ///
-/// It is asked anew in each round, must be deterministic, and should be cheap: it is called once per queue and round.
+/// It must be deterministic and should be cheap: it is asked once per queue and round, unless it
+/// [keeps its ranks](Self::keeps_ranks).
 pub trait Order: fmt::Debug + Send {
     /// The name it is chosen by.
     fn name(&self) -> &str;
 
     /// The rank of a queue.
     fn rank(&self, queue: &QueueView) -> Rank;
+
+    /// Whether a rank depends on `priority`, `head`, `head_run`, `waiting` and `submitted` alone, so that it lasts until tasks
+    /// come or go. Rounds are faster then: only such queues are ranked anew.
+    fn keeps_ranks(&self) -> bool {
+        false
+    }
 
     /// How many tasks may be taken from the head before ranks must be looked at again; at least 1.
     fn stride(&self, queue: &QueueView) -> u64 {
@@ -68,6 +75,10 @@ impl Order for Priority {
         (-i64::from(queue.priority), 0)
     }
 
+    fn keeps_ranks(&self) -> bool {
+        true
+    }
+
     fn pass_rule(&self) -> PassRule {
         PassRule::Gap
     }
@@ -84,6 +95,10 @@ impl Order for Fcfs {
 
     fn rank(&self, queue: &QueueView) -> Rank {
         (queue.head.0.cast_signed(), 0)
+    }
+
+    fn keeps_ranks(&self) -> bool {
+        true
     }
 
     fn stride(&self, queue: &QueueView) -> u64 {

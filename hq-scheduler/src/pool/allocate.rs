@@ -10,20 +10,10 @@ use super::{
 
 /// The indices for `request`, or `None` where it does not fit.
 pub(super) fn allocate(pools: &Pools, request: &Request) -> Option<Allocation> {
+    let choice = decide(pools, request)?;
     if request.nodes() > 0 {
-        return pools.is_idle().then(Allocation::default);
+        return Some(Allocation::default());
     }
-    for entry in request.entries() {
-        let at = pools.shape.position(entry.resource.as_str())?;
-        let holds = match entry.quantity {
-            Quantity::All => pools.free[at].is_all(&pools.shape.resources[at]),
-            Quantity::Amount(amount, _) => pools.free[at].holds(amount),
-        };
-        if !holds {
-            return None;
-        }
-    }
-    let choice = Choice::make(pools, request)?;
     let mut granted = Vec::with_capacity(request.entries().len());
     for (line, entry) in request.entries().iter().enumerate() {
         let at = pools.shape.position(entry.resource.as_str())?;
@@ -42,6 +32,24 @@ pub(super) fn allocate(pools: &Pools, request: &Request) -> Option<Allocation> {
         granted.push(GrantedResource { resource: shape.name.clone(), amount, pieces });
     }
     Some(Allocation(granted))
+}
+
+/// Whether `request` fits: from which groups it comes if it does.
+pub(super) fn decide(pools: &Pools, request: &Request) -> Option<Choice> {
+    if request.nodes() > 0 {
+        return pools.is_idle().then(Choice::default);
+    }
+    for entry in request.entries() {
+        let at = pools.shape.position(entry.resource.as_str())?;
+        let holds = match entry.quantity {
+            Quantity::All => pools.free[at].is_all(&pools.shape.resources[at]),
+            Quantity::Amount(amount, _) => pools.free[at].holds(amount),
+        };
+        if !holds {
+            return None;
+        }
+    }
+    Choice::make(pools, request)
 }
 
 fn everything(shape: &ResourceShape, indexed: &Indexed) -> Vec<Piece> {

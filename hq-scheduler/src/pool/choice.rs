@@ -8,6 +8,7 @@ use super::{
 };
 
 /// Which groups each line of a request gets.
+#[derive(Debug, Default)]
 pub(super) struct Choice {
     /// Per line of the request; empty as a whole where no line has a choice.
     lines: Vec<Option<Vec<usize>>>,
@@ -36,7 +37,7 @@ impl Choice {
     pub(super) fn make(pools: &Pools, request: &Request) -> Option<Self> {
         let lines = choosable(pools, request);
         if lines.is_empty() {
-            return Some(Self { lines: vec![] });
+            return Some(Self::default());
         }
         let mut chosen = vec![None; request.entries().len()];
         for component in components(pools, lines) {

@@ -37,6 +37,11 @@ impl Pools {
         allocate::allocate(self, request)
     }
 
+    /// Whether [`allocate`](Self::allocate) would give something: the same function, which only does not build the answer.
+    pub fn fits(&self, request: &Request) -> bool {
+        allocate::decide(self, request).is_some()
+    }
+
     /// Takes what [`allocate`](Self::allocate) chose, or what a journal says was granted.
     ///
     /// Returns `false`, and changes nothing, where it is not free, or where it is not a sound allocation on a worker

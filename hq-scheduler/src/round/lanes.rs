@@ -1,11 +1,13 @@
 //! Lanes that want more work: topped up while their class is the best for their resources, closed else.
 
-use hq_core::{ClassId, Fact, GrantId, Ordinal, OrdinalRange, Span, Tick, ToWorker};
+use std::sync::Arc;
 
-use super::ranks::Ranks;
+use hq_core::{Fact, GrantId, Ordinal, OrdinalRange, Request, Span, Tick, ToWorker};
+
 use crate::{
     Action, Scheduler,
     policy::PassRule,
+    pool::Pools,
     state::{Effects, QueueKey},
 };
 
@@ -20,25 +22,25 @@ const DEPTH_MAX: u64 = 16_384;
 impl Scheduler {
     /// Lanes without a task go on at once or give their resources back; the others wait until placement is done.
     pub(super) fn settle_lanes(&mut self, now: Tick) {
-        let mut ranks = None;
+        let mut ranked = false;
         let dry = |grant: &GrantId| self.state.grants.get(grant).is_some_and(|lane| lane.tasks.is_empty());
         let due: Vec<GrantId> = self.mind.hungry.iter().filter(|grant| dry(grant)).copied().collect();
         for grant in due {
             self.mind.hungry.remove(&grant);
-            self.settle_lane(now, grant, &mut ranks);
+            self.settle_lane(now, grant, &mut ranked);
         }
     }
 
     /// Backlogs get what nobody could start now.
     pub(super) fn top_up_lanes(&mut self, now: Tick) {
-        let mut ranks = None;
+        let mut ranked = false;
         for grant in std::mem::take(&mut self.mind.hungry) {
-            self.settle_lane(now, grant, &mut ranks);
+            self.settle_lane(now, grant, &mut ranked);
         }
     }
 
-    /// `ranks` is filled when it is needed first, and kept up to date.
-    fn settle_lane(&mut self, now: Tick, grant: GrantId, ranks: &mut Option<Ranks>) {
+    /// Queues are ranked when it is needed first, and from then on those that change.
+    fn settle_lane(&mut self, now: Tick, grant: GrantId, ranked: &mut bool) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         let started = u64::from(lane.running.is_some());
         let backlog = lane.tasks.len().saturating_sub(started);
@@ -49,13 +51,13 @@ impl Scheduler {
         if !empty && (recalled || backlog * 2 > depth || depth == 0) {
             return;
         }
-        let ranks = ranks.get_or_insert_with(|| self.ranks(now));
-        let key = if recalled { None } else { self.may_go_on(now, grant, ranks) };
+        if !std::mem::replace(ranked, true) {
+            self.rank_all(now);
+        }
+        self.rank_moved(now);
+        let key = if recalled { None } else { self.may_go_on(now, grant) };
         match key {
-            Some(key) => {
-                self.extend(now, grant, key, backlog, empty);
-                ranks.set(key, self.rank(now, key));
-            }
+            Some(key) => self.extend(now, grant, key, backlog, empty),
             None if empty => self.close_lane(now, grant),
             None => {}
         }
@@ -83,26 +85,39 @@ impl Scheduler {
     }
 
     /// The queue from which a lane may take more, if its class is still the best for its resources.
-    fn may_go_on(&mut self, now: Tick, grant: GrantId, ranks: &Ranks) -> Option<QueueKey> {
+    fn may_go_on(&self, now: Tick, grant: GrantId) -> Option<QueueKey> {
         let lane = self.state.grants.get(&grant)?;
         let (class, variant, worker_id) = (lane.class, lane.variant, lane.worker());
         let known = self.state.classes.get(class);
-        let request = known.requests.get(usize::from(variant))?.clone();
+        let request = known.requests.get(usize::from(variant))?;
         let worker = self.state.workers.get(&worker_id)?;
         if known.is_gang() || !has_time(worker.deadline(), now, request.min_time()) || self.too_late(grant, now) {
             return None;
         }
-        let own = ranks.iter().find(|(_, key)| key.class == class)?;
+        let own = self.mind.ranks.head(class)?;
         let strict = self.policies.order().pass_rule() != PassRule::Free;
-        let others = ranks.iter().take_while(|(rank, _)| *rank <= own.0).filter(|other| *other != own);
-        for (rank, other) in others {
-            self.learn_capable(other.class);
+        // What the lane gives back if it ends, and what that is worth to it.
+        let mut freed: Option<(Pools, u64)> = None;
+        let others = self.mind.ranks.heads().take_while(|(rank, _)| *rank <= own.0);
+        for (rank, other) in others.filter(|(_, other)| other.class != class) {
             let capable = self.mind.capable.get(&other.class).is_some_and(|workers| workers.all.contains(&worker_id));
             if !capable {
                 continue;
             }
-            let better = rank < own.0 || self.state.classes.get(other.class).is_gang();
-            if (better && strict) || self.would_take_over(grant, other.class, better) {
+            let rival = self.state.classes.get(other.class);
+            let better = rank < own.0 || rival.is_gang();
+            if better && strict {
+                return None;
+            }
+            let (pools, own_value) = freed.get_or_insert_with(|| {
+                let mut pools = worker.pools.clone();
+                pools.release(&lane.allocation);
+                let value = self.value(request, &pools);
+                (pools, value)
+            });
+            let takes_over =
+                |request: &Arc<Request>| (better || self.value(request, pools) > *own_value) && pools.fits(request);
+            if rival.requests.iter().any(takes_over) {
                 return None;
             }
         }
@@ -112,22 +127,6 @@ impl Scheduler {
     /// Whether the lane starts nothing any more, for want of time.
     pub(crate) fn too_late(&self, grant: GrantId, now: Tick) -> bool {
         self.mind.lanes.get(&grant).and_then(|mind| mind.not_after).is_some_and(|limit| limit <= now)
-    }
-
-    /// Whether another class could use the lane's resources and, at the same rank, is worth more.
-    fn would_take_over(&self, grant: GrantId, other: ClassId, better: bool) -> bool {
-        let Some(lane) = self.state.grants.get(&grant) else { return false };
-        let Some(worker) = self.state.workers.get(&lane.worker()) else { return false };
-        let mut pools = worker.pools.clone();
-        pools.release(&lane.allocation);
-        let own = self.state.classes.get(lane.class).requests.get(usize::from(lane.variant));
-        let own_value = own.map_or(0, |request| self.value(request, &pools));
-        self.state
-            .classes
-            .get(other)
-            .requests
-            .iter()
-            .any(|request| pools.allocate(request).is_some() && (better || self.value(request, &pools) > own_value))
     }
 
     fn extend(&mut self, now: Tick, grant: GrantId, key: QueueKey, backlog: u64, empty: bool) {

@@ -52,7 +52,7 @@ impl Scheduler {
                 let before = options.len();
                 let requests = &self.state.classes.get(keys[i].class).requests;
                 for (variant, request) in (0..).zip(requests) {
-                    if has_time(known.deadline(), now, request.min_time()) && known.pools.allocate(request).is_some() {
+                    if has_time(known.deadline(), now, request.min_time()) && known.pools.fits(request) {
                         options.push(Way { class: i, variant, request, value: self.value(request, &known.pools) });
                     }
                 }

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 use hq_core::{Ordinal, Tick, WorkerId};
 
-pub(crate) use self::slots::LANES_MAX;
+pub(crate) use self::{ranks::Ranks, slots::LANES_MAX};
 
 use crate::{
     Scheduler,

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use hq_core::{Tick, WorkerId};
 
-use super::blocked::Blockers;
+use super::{blocked::Blockers, ranks::Walk};
 use crate::{Scheduler, state::QueueKey};
 
 impl Scheduler {
     /// Places what fits: queues that got tasks on all workers, the others on those that got room. Returns the queues that
     /// still wait for workers which could run them.
     pub(super) fn place(&mut self, now: Tick, workers: &BTreeSet<WorkerId>, queues: &BTreeSet<QueueKey>) -> Blockers {
-        let mut waiting = self.ranks(now);
+        self.rank_all(now);
+        let mut walk = Walk::new(&self.mind.ranks);
         let mut blockers = Blockers::default();
-        while let Some((rank, level)) = waiting.pop_level() {
+        while let Some((rank, level)) = walk.level(&self.mind.ranks) {
             let level = self.by_value(level);
             let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
             let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
@@ -23,18 +24,17 @@ impl Scheduler {
                 let candidates = if queues.contains(key) { None } else { Some(workers) };
                 placed.push(self.place_queue(now, *key, rank, *budget, candidates, &mut blockers));
                 // What a gang waits for is held before others of its level are looked at.
-                if placed.len() <= gangs && self.rank(now, *key).is_some() && placed.last() != Some(budget) {
+                if placed.len() <= gangs && self.state.ready.contains_key(key) && placed.last() != Some(budget) {
                     self.block(&mut blockers, *key, rank);
                 }
             }
             let (keys, rest) = (&level[single..], &budgets[single..]);
             placed.extend(self.fill_workers(now, keys, rank, rest, workers, queues, &mut blockers));
+            self.rank_moved(now);
             for (i, key) in level.into_iter().enumerate() {
-                match self.rank(now, key) {
+                match self.mind.ranks.of(key) {
                     None => {}
-                    Some(next) if placed[i] == budgets[i] => {
-                        waiting.set(key, Some(next));
-                    }
+                    Some(_) if placed[i] == budgets[i] => walk.again(&self.mind.ranks, key),
                     Some(_) if i < gangs => {}
                     Some(_) => self.block(&mut blockers, key, rank),
                 }

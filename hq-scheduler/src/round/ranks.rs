@@ -1,52 +1,133 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::Tick;
+use hq_core::{ClassId, Tick};
 
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
-/// The queues that wait, the best first.
+/// The queues that wait, the best first; kept from one round to the next.
 #[derive(Debug, Default)]
-pub(super) struct Ranks {
-    sorted: BTreeSet<(Rank, QueueKey)>,
+pub(crate) struct Ranks {
     of: BTreeMap<QueueKey, Rank>,
+    by_class: BTreeMap<ClassId, BTreeSet<(Rank, QueueKey)>>,
+    /// The best queue of each class.
+    heads: BTreeSet<(Rank, QueueKey)>,
 }
 
 impl Ranks {
     /// Says the rank of a queue, or that it does not wait any more.
-    pub(super) fn set(&mut self, key: QueueKey, rank: Option<Rank>) {
-        if let Some(before) = self.of.remove(&key) {
-            self.sorted.remove(&(before, key));
+    fn set(&mut self, key: QueueKey, rank: Option<Rank>) {
+        let before = match rank {
+            Some(rank) => self.of.insert(key, rank),
+            None => self.of.remove(&key),
+        };
+        if before == rank {
+            return;
         }
-        if let Some(rank) = rank {
-            self.sorted.insert((rank, key));
-            self.of.insert(key, rank);
+        let class = self.by_class.entry(key.class).or_default();
+        if let Some(head) = class.first() {
+            self.heads.remove(head);
+        }
+        if let Some(before) = before {
+            class.remove(&(before, key));
+        }
+        class.extend(rank.map(|rank| (rank, key)));
+        match class.first() {
+            Some(head) => {
+                self.heads.insert(*head);
+            }
+            None => {
+                self.by_class.remove(&key.class);
+            }
         }
     }
 
-    /// All, from the best rank down.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
-        self.sorted.iter().copied()
+    /// Rank of a queue; none where it does not wait.
+    pub(super) fn of(&self, key: QueueKey) -> Option<Rank> {
+        self.of.get(&key).copied()
     }
 
-    /// Takes out all queues of the best rank.
-    pub(super) fn pop_level(&mut self) -> Option<(Rank, Vec<QueueKey>)> {
-        let (rank, _) = *self.sorted.first()?;
-        let mut level = Vec::new();
-        while let Some((_, key)) = self.sorted.first().copied().filter(|(next, _)| *next == rank) {
-            self.set(key, None);
-            level.push(key);
+    /// The best queue of each class, from the best rank down.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
+        self.heads.iter().copied()
+    }
+
+    /// Whether any queue of the class waits.
+    pub(super) fn waits(&self, class: ClassId) -> bool {
+        self.by_class.contains_key(&class)
+    }
+
+    /// The best queue of a class.
+    pub(super) fn head(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
+        self.by_class.get(&class)?.first().copied()
+    }
+
+    /// The queue of the same class that comes after `queue`.
+    fn next(&self, queue: (Rank, QueueKey)) -> Option<(Rank, QueueKey)> {
+        let after = (std::ops::Bound::Excluded(queue), std::ops::Bound::Unbounded);
+        self.by_class.get(&queue.1.class)?.range(after).next().copied()
+    }
+}
+
+/// A walk over the queues that wait, level by level.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// The next queue of each class, and those that are to be visited once more.
+    next: BTreeSet<(Rank, QueueKey)>,
+    /// How far the walk has come in each class.
+    reached: BTreeMap<ClassId, (Rank, QueueKey)>,
+    /// Those that were visited for good.
+    done: BTreeSet<QueueKey>,
+}
+
+impl Walk {
+    pub(super) fn new(ranks: &Ranks) -> Self {
+        Self { next: ranks.heads.clone(), ..Self::default() }
+    }
+
+    /// All queues of the best rank that were not visited yet.
+    pub(super) fn level(&mut self, ranks: &Ranks) -> Option<(Rank, Vec<QueueKey>)> {
+        let mut level: Option<(Rank, Vec<QueueKey>)> = None;
+        while let Some(queue) = self.next.first().copied() {
+            let (rank, key) = queue;
+            if level.as_ref().is_some_and(|(level, _)| *level != rank) {
+                break;
+            }
+            self.next.pop_first();
+            if self.reached.get(&key.class).is_none_or(|reached| *reached < queue) {
+                self.reached.insert(key.class, queue);
+                self.next.extend(ranks.next(queue));
+            }
+            if self.done.insert(key) {
+                level.get_or_insert_with(|| (rank, vec![])).1.push(key);
+            }
         }
-        Some((rank, level))
+        level
+    }
+
+    /// Visits a queue once more, at the rank it has by now.
+    pub(super) fn again(&mut self, ranks: &Ranks, key: QueueKey) {
+        if let Some(rank) = ranks.of(key) {
+            self.done.remove(&key);
+            self.next.insert((rank, key));
+        }
     }
 }
 
 impl Scheduler {
-    /// The ranks of all queues that wait.
-    pub(super) fn ranks(&self, now: Tick) -> Ranks {
-        let mut ranks = Ranks::default();
-        for key in self.state.ready.keys() {
-            ranks.set(*key, self.rank(now, *key));
+    /// Ranks all queues, unless their ranks last.
+    pub(super) fn rank_all(&mut self, now: Tick) {
+        if !self.policies.order().keeps_ranks() {
+            self.mind.moved.extend(self.state.ready.keys());
         }
-        ranks
+        self.rank_moved(now);
+    }
+
+    /// Ranks the queues that got or lost tasks.
+    pub(super) fn rank_moved(&mut self, now: Tick) {
+        for key in std::mem::take(&mut self.mind.moved) {
+            self.learn_capable(key.class);
+            let rank = self.rank(now, key);
+            self.mind.ranks.set(key, rank);
+        }
     }
 }

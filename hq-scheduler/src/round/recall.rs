@@ -50,7 +50,7 @@ impl Scheduler {
             }
         }
         for (class, grants) in lanes {
-            if self.state.ready.keys().any(|key| key.class == class) || self.state.classes.get(class).is_gang() {
+            if self.mind.ranks.waits(class) || self.state.classes.get(class).is_gang() {
                 continue;
             }
             let rooms = workers.iter().map(|worker| (*worker, self.room(now, *worker, class)));

@@ -45,9 +45,9 @@ impl State {
             Fact::WorkerLost { worker, reason } => self.lose_worker(at, *worker, *reason, fx)?,
             Fact::GrantOpened { grant, workers, class, variant, allocation, tasks } => {
                 self.open_grant(at, *grant, workers, *class, *variant, allocation)?;
-                self.give(*grant, tasks)?;
+                self.give(*grant, tasks, fx)?;
             }
-            Fact::GrantExtended { grant, tasks } => self.give(*grant, tasks)?,
+            Fact::GrantExtended { grant, tasks } => self.give(*grant, tasks, fx)?,
             Fact::GrantReturned { grant, tasks } => self.take_back(*grant, tasks, fx)?,
             Fact::GrantClosed { grant } => self.close_grant(*grant, fx)?,
             Fact::TaskStarted { grant, task, start } => self.start(*grant, *task, *start)?,
@@ -201,10 +201,10 @@ impl State {
         Ok(())
     }
 
-    fn give(&mut self, id: GrantId, tasks: &[OrdinalRange]) -> Result<(), String> {
+    fn give(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
         for range in tasks {
             let parts = self.split_by_submit(*range);
-            let waited: u64 = parts.into_iter().map(|(base, part)| self.remove_ready(base, part)).sum();
+            let waited: u64 = parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum();
             if waited != range.len {
                 return Err(format!("grant {id} gets tasks that do not wait, at ordinal {}", range.start));
             }
@@ -301,7 +301,7 @@ impl State {
                 worker.last_task = Some((task, entry.start));
             }
         } else if let Some((base, _)) = self.submit_of(task) {
-            self.remove_ready(base, OrdinalRange::one(task));
+            self.remove_ready(base, OrdinalRange::one(task), fx);
         }
         entry.state = TaskState::Failed;
         self.end_one(task, entry, at, fx);

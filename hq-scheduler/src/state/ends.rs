@@ -114,7 +114,7 @@ impl State {
             self.count(base, TaskState::Running, end, ran);
             self.count(base, TaskState::Waiting, end, waited);
             for run in open.iter() {
-                self.remove_ready(base, run);
+                self.remove_ready(base, run, fx);
             }
             let ended: Vec<OrdinalRange> = open.iter().collect();
             self.after_ends(base, &ended, end, at, fx);
@@ -184,12 +184,13 @@ impl State {
             for (key, run) in runs_by_key(submit, base, part) {
                 self.ready.entry(key).or_default().insert(run);
                 fx.ready.insert(key);
+                fx.moved.insert(key);
             }
         }
     }
 
     /// Takes tasks of one submit out of the queues; says how many were there.
-    pub(super) fn remove_ready(&mut self, base: Ordinal, range: OrdinalRange) -> u64 {
+    pub(super) fn remove_ready(&mut self, base: Ordinal, range: OrdinalRange, fx: &mut Effects) -> u64 {
         let Some(submit) = self.submits.get(&base) else { return 0 };
         let runs: Vec<_> = if submit.submit.profile_of.is_empty() {
             vec![(submit.key(0), range)]
@@ -200,6 +201,7 @@ impl State {
         for (key, run) in runs {
             if let Some(set) = self.ready.get_mut(&key) {
                 removed += set.remove(run);
+                fx.moved.insert(key);
                 if set.is_empty() {
                     self.ready.remove(&key);
                 }

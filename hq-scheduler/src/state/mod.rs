@@ -46,6 +46,8 @@ pub(crate) struct State {
 pub(crate) struct Effects {
     /// Queues that got tasks.
     pub(crate) ready: BTreeSet<QueueKey>,
+    /// Queues that got or lost tasks.
+    pub(crate) moved: BTreeSet<QueueKey>,
     /// Workers that got room.
     pub(crate) freed: BTreeSet<WorkerId>,
     /// Tasks that can never run any more.

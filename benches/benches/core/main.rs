@@ -3,6 +3,8 @@
 //! `cargo bench -p hq-benches --bench core`
 #![allow(clippy::print_stdout, missing_docs)]
 
+mod rounds;
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering},
@@ -19,7 +21,7 @@ fn main() {
     waiting_array();
     array_through(1_000_000, 4);
     array_through(1_000_000, 64);
-    first_placement();
+    rounds::all();
 }
 
 fn submit(core: &mut Scheduler, now: Tick, tasks: u32, priority: i32, request: Request) -> hq_core::JobId {
@@ -93,52 +95,6 @@ fn array_through(tasks: u32, lanes: u32) {
 fn expand(work: &[hq_core::Work]) -> Vec<Ordinal> {
     let runs = work.iter().flat_map(|work| &work.runs);
     runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
-}
-
-/// 1,000 workers, 100 classes, a million ready tasks; then one end.
-fn first_placement() {
-    let mut core = core();
-    for _ in 0..1000 {
-        core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(64).unwrap())).unwrap();
-    }
-    for class in 0..100 {
-        submit(
-            &mut core,
-            Tick(0),
-            10_000,
-            class % 4,
-            Request::cpus(1 + class as u32 % 60).unwrap().with_min_time(Span(class as u64)),
-        );
-    }
-    let start = Instant::now();
-    let mut opened = Vec::new();
-    while let Some(action) = core.poll_action(Tick(1)) {
-        if let Action::Send { worker, message: ToWorker::Open(open) } = action {
-            opened.push((worker, open.grant, expand(&open.work)[0]));
-        }
-    }
-    let placed = start.elapsed();
-    let mut times: Vec<_> = opened
-        .iter()
-        .take(500)
-        .map(|(worker, grant, task)| {
-            let ended = vec![RunEnd { task: *task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished }];
-            let start = Instant::now();
-            core.handle_event(
-                Tick(2),
-                News::Report { worker: *worker, lane: LaneReport { grant: *grant, ended, started: None } },
-            );
-            while core.poll_action(Tick(2)).is_some() {}
-            start.elapsed()
-        })
-        .collect();
-    times.sort();
-    println!(
-        "first placement, 1,000 workers × 100 classes × 1 M tasks: {placed:?} for {} starts; one end: p50 {:?}, p99 {:?}",
-        opened.len(),
-        times[250],
-        times[495]
-    );
 }
 
 /// Counts what is allocated.

@@ -1,0 +1,172 @@
+//! Rounds of placement on 1,000 workers: the first one, and what single events cost after it.
+
+use std::time::{Duration, Instant};
+
+use hq_core::{
+    GrantId, JobId, LaneReport, LossReason, Ordinal, Outcome, Request, RunEnd, Span, Tick, ToWorker, WorkerConfig,
+    WorkerId, WorkerResources,
+};
+use hq_scheduler::{Action, News, Scheduler, pool::Pools};
+
+use crate::{core, expand, submit};
+
+const WORKERS: usize = 1_000;
+const CLASSES: u32 = 100;
+
+pub(crate) fn all() {
+    first_placement("mixed sizes", |class| 1 + class % 60);
+    first_placement("one cpu each", |_| 1);
+    single_events();
+    one_task_on_idle_workers();
+    many_priorities();
+}
+
+/// A task that was started, and where.
+struct Started {
+    worker: WorkerId,
+    grant: GrantId,
+    task: Ordinal,
+}
+
+fn worker() -> WorkerConfig {
+    WorkerConfig::new("w", WorkerResources::cpus(64).unwrap())
+}
+
+fn request(class: u32, cpus: u32) -> Request {
+    Request::cpus(cpus).unwrap().with_min_time(Span(class.into()))
+}
+
+/// A core with workers and a million tasks that wait.
+fn loaded(cpus: impl Fn(u32) -> u32) -> (Scheduler, Vec<JobId>) {
+    let mut core = core();
+    for _ in 0..WORKERS {
+        core.join(Tick(0), worker()).unwrap();
+    }
+    let jobs = (0..CLASSES)
+        .map(|class| submit(&mut core, Tick(0), 10_000, class as i32 % 4, request(class, cpus(class))))
+        .collect();
+    (core, jobs)
+}
+
+/// Drains the actions, and takes note of what they start.
+fn drain(core: &mut Scheduler, now: Tick) -> Vec<Started> {
+    let mut started = Vec::new();
+    while let Some(action) = core.poll_action(now) {
+        if let Action::Send { worker, message: ToWorker::Open(open) } = action {
+            started.push(Started { worker, grant: open.grant, task: expand(&open.work)[0] });
+        }
+    }
+    started
+}
+
+fn first_placement(what: &str, cpus: impl Fn(u32) -> u32) {
+    let (mut core, _) = loaded(cpus);
+    let start = Instant::now();
+    let mut messages = Vec::new();
+    while let Some(action) = core.poll_action(Tick(1)) {
+        messages.push(action);
+    }
+    let took = start.elapsed();
+    let opens = |action: &&Action| matches!(action, Action::Send { message: ToWorker::Open(_), .. });
+    let starts = messages.iter().filter(opens).count() as u32;
+    let bare = bare_loop(starts);
+    println!(
+        "first placement, 1,000 workers × 100 classes × 1 M tasks, {what}: {took:.1?} for {starts} starts, \
+         {:.0} ns each; a loop that only takes one cpu for each: {bare:.1?}",
+        took.as_nanos() as f64 / f64::from(starts)
+    );
+}
+
+/// As many starts without any choice: allocate and take, worker by worker.
+fn bare_loop(starts: u32) -> Duration {
+    let mut pools = vec![Pools::new(&worker().resources); WORKERS];
+    let request = Request::cpus(1).unwrap();
+    let start = Instant::now();
+    let mut taken = Vec::with_capacity(starts as usize);
+    for nth in 0..starts as usize {
+        let pools = &mut pools[nth % WORKERS];
+        taken.extend(pools.allocate(&request).filter(|allocation| pools.take(allocation)));
+    }
+    start.elapsed()
+}
+
+/// One event after the other on a full cluster, each with the round that it causes.
+fn single_events() {
+    let (mut core, jobs) = loaded(|class| 1 + class % 60);
+    let started = drain(&mut core, Tick(1));
+    let mut ends = started.iter();
+    print("one end, its lane goes on", 1_000, |nth| {
+        let Started { worker, grant, task } = ends.next().unwrap();
+        let ended = vec![RunEnd { task: *task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished }];
+        let report = News::Report { worker: *worker, lane: LaneReport { grant: *grant, ended, started: None } };
+        timed(&mut core, Tick(2 + nth), |core, now| core.handle_event(now, report))
+    });
+    print("one submit of a known class", 1_000, |nth| {
+        let class = nth as u32 % CLASSES;
+        timed(&mut core, Tick(2_000), |core, now| {
+            submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
+        })
+    });
+    print("one submit of a new class", 1_000, |nth| {
+        let class = CLASSES + nth as u32;
+        timed(&mut core, Tick(3_000), |core, now| {
+            submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
+        })
+    });
+    print("one join", 500, |_| timed(&mut core, Tick(4_000), |core, now| drop(core.join(now, worker()))));
+    print("one loss of a worker with about two tasks", 500, |nth| {
+        let news = News::WorkerLost { worker: WorkerId(nth as u32 + 1), reason: LossReason::ConnectionLost };
+        timed(&mut core, Tick(5_000), |core, now| core.handle_event(now, news))
+    });
+    print("one cancel of a job of 10,000 tasks", 100, |nth| {
+        timed(&mut core, Tick(6_000), |core, now| drop(core.cancel(now, jobs[nth as usize], None)))
+    });
+}
+
+fn timed(core: &mut Scheduler, now: Tick, event: impl FnOnce(&mut Scheduler, Tick)) -> Duration {
+    let start = Instant::now();
+    event(core, now);
+    while core.poll_action(now).is_some() {}
+    start.elapsed()
+}
+
+fn print(what: &str, n: u64, event: impl FnMut(u64) -> Duration) {
+    let mut times: Vec<Duration> = (0..n).map(event).collect();
+    times.sort();
+    let at = |percent: usize| times[times.len() * percent / 100];
+    println!("{what}: p50 {:.1?}, p99 {:.1?}, max {:.1?}", at(50), at(99), times[times.len() - 1]);
+}
+
+fn one_task_on_idle_workers() {
+    let mut core = core();
+    for _ in 0..WORKERS {
+        core.join(Tick(0), worker()).unwrap();
+    }
+    drain(&mut core, Tick(0));
+    print("one task on 1,000 idle workers", 1_000, |nth| {
+        timed(&mut core, Tick(1 + nth), |core, now| {
+            submit(core, now, 1, 0, request(0, 1));
+        })
+    });
+}
+
+fn many_priorities() {
+    for (what, cpus) in [("one cpu each", 1), ("32 cpus each", 32)] {
+        let mut core = core();
+        for _ in 0..WORKERS {
+            core.join(Tick(0), worker()).unwrap();
+        }
+        drain(&mut core, Tick(0));
+        for priority in 0..10_000 {
+            submit(&mut core, Tick(0), 1, priority, request(0, cpus));
+        }
+        let start = Instant::now();
+        let started = drain(&mut core, Tick(1)).len();
+        println!("first round over 10,000 priorities, {what}: {:.1?} for {started} starts", start.elapsed());
+        print("one submit after that", 1_000, |nth| {
+            timed(&mut core, Tick(2), |core, now| {
+                submit(core, now, 1, nth as i32 * 9, request(0, cpus));
+            })
+        });
+    }
+}
