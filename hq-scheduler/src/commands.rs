@@ -142,7 +142,7 @@ impl Scheduler {
         self.count_resources(&config, true);
         self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
         self.note_capable(worker);
-        self.mind.idle.insert(worker, now);
+        self.note_idle(now, [worker]);
         self.settle(now, fx);
         Ok(worker)
     }

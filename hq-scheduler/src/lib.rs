@@ -27,6 +27,7 @@ pub mod autoscale;
 mod commands;
 mod demand;
 mod getters;
+mod idle;
 mod mind;
 mod news;
 pub mod policy;

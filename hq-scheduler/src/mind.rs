@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
-use crate::{CancelToken, policy::Rank, round::Ranks, state::QueueKey};
+use crate::{CancelToken, idle::Idle, policy::Rank, round::Ranks, state::QueueKey};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mind {
@@ -24,6 +24,8 @@ pub(crate) struct Mind {
     pub(crate) totals: BTreeMap<String, u64>,
     /// Which workers have the body of a submit.
     pub(crate) bodies: BTreeMap<Ordinal, BTreeSet<WorkerId>>,
+    /// The same by worker.
+    pub(crate) bodies_of: BTreeMap<WorkerId, BTreeSet<Ordinal>>,
     pub(crate) ranks: Ranks,
     /// Queues that got or lost tasks since they were ranked.
     pub(crate) moved: BTreeSet<QueueKey>,
@@ -45,8 +47,7 @@ pub(crate) struct Mind {
     /// Withdrawals in one of whose lanes something has happened.
     pub(crate) stirred: BTreeSet<u64>,
     pub(crate) last_token: u64,
-    /// Workers with nothing to do, and since when.
-    pub(crate) idle: BTreeMap<WorkerId, Tick>,
+    pub(crate) idle: Idle,
     /// Until when a lane may start tasks, where that is limited.
     pub(crate) limits: BTreeSet<(Tick, GrantId)>,
     pub(crate) needs_round: bool,

@@ -19,7 +19,7 @@ impl Scheduler {
                 let Some(lost) = self.state.workers.get(&worker) else { return };
                 let config = lost.config.clone();
                 self.count_resources(&config, false);
-                self.mind.idle.remove(&worker);
+                self.mind.idle.end(worker);
                 for workers in self.mind.capable.values_mut() {
                     workers.all.remove(&worker);
                     workers.roomy.remove(&worker);

@@ -132,3 +132,37 @@ impl Scheduler {
         grants.filter(ends).copied().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{JobSpec, JobTarget, Profile, Request, Submit, TaskIds, ToWorker, WorkerConfig, WorkerResources};
+
+    use super::*;
+
+    fn opened(core: &mut Scheduler) -> Vec<u32> {
+        let actions = std::iter::from_fn(|| core.poll_action(Tick(1)));
+        let open = |action| match action {
+            Action::Send { message: ToWorker::Open(open), .. } => Some(open.grant.n),
+            _ => None,
+        };
+        actions.filter_map(open).collect()
+    }
+
+    #[test]
+    fn numbers_of_grants_come_round_and_leave_out_those_in_use() {
+        let mut core = Scheduler::new();
+        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(7).unwrap())).unwrap();
+        let submit = |core: &mut Scheduler, tasks| {
+            let target = JobTarget::New(JobSpec::default());
+            let profile = Profile::new(Request::cpus(1).unwrap());
+            core.submit(Tick(1), Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile))
+                .unwrap();
+            opened(core)
+        };
+        assert_eq!(submit(&mut core, 3), [1, 2, 3]);
+        core.state.last_grant = u32::MAX - 2;
+        assert_eq!(submit(&mut core, 4), [u32::MAX - 1, u32::MAX, 4, 5]);
+        assert_eq!(core.state.grants.len(), 7);
+    }
+}

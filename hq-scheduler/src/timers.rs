@@ -1,6 +1,6 @@
 //! What the passing of time brings: idle workers, lanes past their limit, recalls without an answer.
 
-use hq_core::{GrantId, Span, Tick, WorkerId};
+use hq_core::{GrantId, Tick, WorkerId};
 
 use crate::{Action, Scheduler, state::Effects};
 
@@ -17,27 +17,14 @@ impl Scheduler {
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     pub fn poll_timeout(&self) -> Option<Tick> {
-        let idle =
-            self.mind.idle.iter().filter_map(|(worker, since)| Some(since.after(self.idle_timeout(*worker)?))).min();
+        let idle = self.mind.idle.next();
         let limit = self.mind.limits.first().map(|(at, _)| *at);
         let withdrawal = self.mind.withdrawals.values().next().map(|withdrawal| withdrawal.deadline);
         [idle, limit, withdrawal, self.mind.held_until].into_iter().flatten().min()
     }
 
-    fn idle_timeout(&self, worker: WorkerId) -> Option<Span> {
-        self.state.workers.get(&worker)?.config.idle_timeout
-    }
-
     fn stop_idle(&mut self, now: Tick) {
-        let due: Vec<WorkerId> = self
-            .mind
-            .idle
-            .iter()
-            .filter(|(worker, since)| self.idle_timeout(**worker).is_some_and(|timeout| since.after(timeout) <= now))
-            .map(|(worker, _)| *worker)
-            .collect();
-        for worker in due {
-            self.mind.idle.remove(&worker);
+        while let Some(worker) = self.mind.idle.pop_due(now) {
             self.actions.push_back(Action::StopIdle { worker });
         }
     }
@@ -67,11 +54,11 @@ impl Scheduler {
         for worker in workers {
             match self.state.workers.get(&worker) {
                 Some(known) if known.is_idle() => {
-                    self.mind.idle.entry(worker).or_insert(now);
+                    if let Some(timeout) = known.config.idle_timeout {
+                        self.mind.idle.begin(worker, now.after(timeout));
+                    }
                 }
-                _ => {
-                    self.mind.idle.remove(&worker);
-                }
+                _ => self.mind.idle.end(worker),
             }
         }
     }

@@ -1,7 +1,5 @@
 //! What a worker is sent: bodies once, then ranges.
 
-use std::collections::BTreeMap;
-
 use hq_core::{Ordinal, OrdinalRange, Parts, SubmitBody, SubmitId, ToWorker, Work, WorkRun, WorkerId, idlist::Run};
 
 use crate::{Action, Scheduler, state::SubmitState};
@@ -48,6 +46,7 @@ impl Scheduler {
         if !self.mind.bodies.entry(base).or_default().insert(worker) {
             return;
         }
+        self.mind.bodies_of.entry(worker).or_default().insert(base);
         let Some(submit) = self.state.submits.get(&base) else { return };
         let body = SubmitBody {
             submit: SubmitId(base.0),
@@ -62,6 +61,9 @@ impl Scheduler {
     pub(crate) fn drop_body(&mut self, base: Ordinal) {
         self.mind.mean_run.remove(&base);
         for worker in self.mind.bodies.remove(&base).unwrap_or_default() {
+            if let Some(bodies) = self.mind.bodies_of.get_mut(&worker) {
+                bodies.remove(&base);
+            }
             if self.state.workers.contains_key(&worker) {
                 self.actions.push_back(Action::Send { worker, message: ToWorker::DropSubmit(SubmitId(base.0)) });
             }
@@ -69,9 +71,10 @@ impl Scheduler {
     }
 
     pub(crate) fn forget_worker_bodies(&mut self, worker: WorkerId) {
-        let bodies: &mut BTreeMap<_, std::collections::BTreeSet<WorkerId>> = &mut self.mind.bodies;
-        for holders in bodies.values_mut() {
-            holders.remove(&worker);
+        for base in self.mind.bodies_of.remove(&worker).unwrap_or_default() {
+            if let Some(holders) = self.mind.bodies.get_mut(&base) {
+                holders.remove(&worker);
+            }
         }
     }
 }

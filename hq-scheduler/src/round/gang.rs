@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Allocation, ClassId, Fact, GrantId, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
+use hq_core::{Allocation, ClassId, Fact, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
 
 use super::{blocked::Blockers, lanes::has_time};
 use crate::{
@@ -87,12 +87,12 @@ impl Scheduler {
     }
 
     fn open_gang(&mut self, now: Tick, key: QueueKey, members: Vec<WorkerId>, task: hq_core::Ordinal) {
-        let grant = GrantId { epoch: self.state.epoch, n: self.state.last_grant.saturating_add(1) };
+        let grant = self.state.next_grant();
         let tasks = vec![OrdinalRange::one(task)];
         let hosts = members.iter().filter_map(|id| Some(self.state.workers.get(id)?.config.hostname.clone())).collect();
         let Some(main) = members.first().copied() else { return };
         let deadline = members.iter().filter_map(|id| self.state.workers.get(id)?.deadline()).min();
-        self.mind.idle.retain(|worker, _| !members.contains(worker));
+        members.iter().for_each(|worker| self.mind.idle.end(*worker));
         let fact = Fact::GrantOpened {
             grant,
             workers: members,

@@ -147,7 +147,7 @@ impl Scheduler {
         (0..).zip(requests).filter_map(place).collect()
     }
 
-    /// The grant that the lane gets which is opened after `opened` others.
+    /// About the grant that the lane gets which is opened after `opened` others.
     fn next_lane(&self, opened: usize) -> GrantId {
         let n = self.state.last_grant.saturating_add(1).saturating_add(u32::try_from(opened).unwrap_or(u32::MAX));
         GrantId { epoch: self.state.epoch, n }
@@ -161,7 +161,7 @@ impl Scheduler {
         let mut grants = Vec::new();
         for slot in slots {
             let Some(head) = heads.next() else { break };
-            let grant = self.next_lane(0);
+            let grant = self.state.next_grant();
             let fact = Fact::GrantOpened {
                 grant,
                 workers: vec![slot.worker],
@@ -192,7 +192,7 @@ impl Scheduler {
         let class = self.state.classes.get(key.class);
         let Some(request) = class.requests.get(usize::from(slot.variant)).cloned() else { return };
         let variants = class.requests.len() as u8;
-        self.mind.idle.remove(&slot.worker);
+        self.mind.idle.end(slot.worker);
         let deadline = self.state.workers.get(&slot.worker).and_then(Worker::deadline);
         let not_after = self.limit_lane(grant, deadline, &request);
         let work = self.work_for(slot.worker, tasks);

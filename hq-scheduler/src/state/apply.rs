@@ -187,7 +187,7 @@ impl State {
             }
             worker.last_lane = Some(id);
         }
-        self.last_grant = self.last_grant.max(id.n);
+        self.last_grant = id.n;
         let grant = Grant {
             workers: workers.to_vec(),
             class,

@@ -61,6 +61,18 @@ pub(crate) struct Effects {
 }
 
 impl State {
+    /// The name of the next grant. After four billion of them in one life numbers come round again, and those in use are left
+    /// out: what is stale by then is as many grants old.
+    pub(crate) fn next_grant(&self) -> GrantId {
+        let mut grant = GrantId { epoch: self.epoch, n: self.last_grant };
+        loop {
+            grant.n = grant.n.checked_add(1).unwrap_or(1);
+            if !self.grants.contains_key(&grant) {
+                return grant;
+            }
+        }
+    }
+
     /// The submit that `task` belongs to, by its base.
     pub(crate) fn submit_of(&self, task: Ordinal) -> Option<(Ordinal, &SubmitState)> {
         let (base, submit) = self.submits.range(..=task).next_back()?;
