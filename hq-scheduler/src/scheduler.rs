@@ -42,6 +42,16 @@ impl Scheduler {
         self.policies.add_placement(placement);
     }
 
+    /// Names of the orders that can be chosen, ascending.
+    pub fn orders(&self) -> impl Iterator<Item = &str> {
+        self.policies.orders()
+    }
+
+    /// Names of the placements that can be chosen, ascending.
+    pub fn placements(&self) -> impl Iterator<Item = &str> {
+        self.policies.placements()
+    }
+
     /// Applies a record of the journal, in order; before [`boot`](Self::boot).
     ///
     /// # Errors

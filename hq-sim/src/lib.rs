@@ -2,15 +2,17 @@
 //!
 //! [`Simulation`] describes a cluster and a workload, and runs it in virtual time: policies on workloads, or a cluster in which
 //! everything goes wrong that can, from one seed ([`chaos`]). [`invariants`] look on after each step. [`wfcommons`] reads
-//! recorded workflows.
+//! recorded workflows. [`policy`] runs orders and placements alone on a [`workload`] and a description of a cluster ([`machines`]).
 
 mod body;
 mod chaos;
 mod cluster;
 pub mod invariants;
+pub mod machines;
 mod model;
 pub mod policy;
 mod report;
+mod text;
 mod trace;
 pub mod wfcommons;
 pub mod workload;

@@ -5,11 +5,12 @@ mod policy_reference;
 use hq_core::{Request, Rng, Span, Tick, WorkerConfig, WorkerResources};
 use hq_scheduler::policy::{Order, PassRule, Placement, PlacementKey, QueueView, Rank, SlotView};
 use hq_sim::{
+    machines,
     policy::{Report, Simulation},
     workload::{
         Workload, WorkloadTask,
         generate::{Mix, PlanInstance, array},
-        openb,
+        job_list, openb,
     },
 };
 use policy_reference::{Backfilling, By};
@@ -59,7 +60,7 @@ fn figures_by_hand() {
         [waits.mean, waits.p50, waits.p95, waits.max],
         [170_000_000 / 3, 80_000_000, 90_000_000, 90_000_000].map(Span)
     );
-    assert_eq!(report.slowdown_max, 10.0);
+    assert_eq!((report.slowdown_max, report.slowdown_p95), (10.0, 10.0));
     assert!((report.slowdown_mean - (1.0 + 10.0 + 5.0) / 3.0).abs() < 1e-6);
     assert_eq!(report.utilisation("cpus"), (300.0 + 20.0 + 20.0) / 480.0);
     assert_eq!((report.utilisation("gpus"), report.jain), (0.0, None));
@@ -288,4 +289,103 @@ fn plan_instances_run() {
             assert!(usage.steps.iter().all(|(_, used)| *used <= usage.total), "seed {seed}");
         }
     }
+}
+
+/// Of a cluster by its description.
+fn simulate(cluster: &str, workload: &Workload) -> Report {
+    let cluster = machines::parse(cluster).unwrap();
+    Simulation::new(1).cluster(&cluster).workload(workload).run().unwrap()
+}
+
+#[test]
+fn workers_come_and_go() {
+    // One cpu for 60 s, then three; the task of 100 s is cut at 60 s and runs again as soon as there is a place.
+    let workload = jobs(&[(0, 100, 1), (0, 10, 2)]);
+    let report = simulate("cpus=1 time-limit=60; cpus=3 arrives=80", &workload);
+    assert_eq!(starts(&report), [80, 80]);
+    assert_eq!((report.started, report.finished, report.lost, report.makespan), (2, 2, 1, Span::secs(180)));
+    assert_eq!(report.waits.max, Span::secs(80));
+    let cpus = report.usage_of("cpus").unwrap();
+    assert_eq!((cpus.total, cpus.peak()), (hq_core::Amount::units(3), hq_core::Amount::units(3)));
+    assert_eq!(cpus.mean(), (60.0 + 100.0 + 20.0) / (60.0 + 300.0));
+    // Who says how long it takes is not cut.
+    let text = "run,time-request\n100,100\n";
+    let careful = job_list::read("careful", text).unwrap();
+    let report = simulate("cpus=1 time-limit=60; cpus=1 arrives=80", &careful);
+    assert_eq!((starts(&report), report.lost), (vec![80], 0));
+    // Nobody waits for workers when all is done, and nobody for tasks that have no place any more.
+    assert_eq!(simulate("cpus=1 time-limit=1d", &jobs(&[(0, 5, 1)])).makespan, Span::secs(5));
+    let report = simulate("cpus=1 time-limit=10", &jobs(&[(0, 50, 1), (20, 5, 1)]));
+    assert_eq!((report.arrived, report.finished, report.lost), (2, 0, 1));
+    assert_eq!(report.makespan, Span::secs(10));
+}
+
+/// It goes on without a member, and runs again where its main worker goes.
+#[test]
+fn a_gang_that_loses_a_member() {
+    let tasks = vec![WorkloadTask::new(Span::secs(100), Request::gang(2))];
+    let workload = Workload::new("gang", tasks).unwrap();
+    for (cluster, start, lost) in [
+        ("cpus=1; cpus=1 time-limit=30; cpus=1 arrives=50", 0, 0),
+        ("cpus=1 time-limit=30; cpus=1; cpus=1 arrives=50", 50, 1),
+    ] {
+        let report = simulate(cluster, &workload);
+        assert_eq!((starts(&report), report.lost, report.finished), (vec![start], lost, 1), "{cluster}");
+        assert_eq!(report.makespan, Span::secs(start + 100), "{cluster}");
+        let cpus = report.usage_of("cpus").unwrap();
+        let free =
+            |(at, used): &(Tick, hq_core::Amount)| cpus.offered.iter().rfind(|of| of.0 <= *at).unwrap().1 >= *used;
+        assert!(cpus.steps.iter().all(free), "{cluster}: {cpus:?}");
+    }
+}
+
+/// One seed, one trace: to the byte; and every start in it has its end.
+#[test]
+fn a_seed_is_a_trace() {
+    let workload = Mix { jobs: 200, cpus_max: 8, ..Mix::SMALL }.workload(&mut Rng::new(5)).unwrap();
+    let cluster = machines::parse("2x cpus=8; cpus=8 arrives=10m time-limit=1h").unwrap();
+    let trace = |seed: u64, order: &str| {
+        let mut text = String::new();
+        let simulation = Simulation::new(seed).cluster(&cluster).workload(&workload).policy(order, "pack");
+        let report = simulation.trace_to(&mut text).run().unwrap();
+        (text, report)
+    };
+    for order in ["priority", "fcfs"] {
+        let (text, report) = trace(1, order);
+        assert_eq!(text, trace(1, order).0, "{order}");
+        let count = |word: &str| text.lines().filter(|line| line.contains(word)).count() as u64;
+        let runs = report.finished + report.lost;
+        assert_eq!((count(" start "), count(" end "), count(" finished")), (runs, runs, report.finished));
+        assert_eq!((count(" join "), count(" leave ")), (3, 1));
+    }
+    assert_ne!(trace(1, "priority").0, trace(1, "fcfs").0);
+}
+
+#[test]
+fn lines_of_a_trace() {
+    let text = "run,count,request,nodes\n10,2,\"cpus=2; gpus=0.5; mem=3\",\n5,1,,2\n";
+    let workload = job_list::read("mine", text).unwrap();
+    let cluster = machines::parse("cpus=2x2 gpus=[a] mem=sum(8) host=a; cpus=1 host=b").unwrap();
+    let mut trace = String::new();
+    Simulation::new(1).cluster(&cluster).workload(&workload).trace_to(&mut trace).run().unwrap();
+    let expected = "\
+0 join worker=1 host=\"a\" group=\"default\" cpus=4 gpus=1 mem=8
+0 join worker=2 host=\"b\" group=\"default\" cpus=1
+0 submit tasks=0-2
+0 start task=2 worker=1,2
+5000000 end task=2 finished
+5000000 start task=0 worker=1 cpus=[0,1] gpus=[0:0.5] mem=3
+5000000 start task=1 worker=1 cpus=[2,3] gpus=[0:0.5] mem=3
+15000000 end task=0 finished
+15000000 end task=1 finished
+";
+    assert_eq!(trace, expected);
+}
+
+#[test]
+fn policies_are_listed() {
+    let simulation = Simulation::new(1).add_order(Box::new(Hostile(1)));
+    assert!(simulation.orders().iter().any(|name| name == "hostile"));
+    assert!(simulation.orders().iter().any(|name| name == "fcfs"));
+    assert!(simulation.placements().is_sorted() && simulation.placements().iter().any(|name| name == "pack"));
 }

@@ -38,6 +38,14 @@ impl Policies {
         self.placements.insert(placement.name().to_owned(), placement);
     }
 
+    pub(crate) fn orders(&self) -> impl Iterator<Item = &str> {
+        self.orders.keys().map(String::as_str)
+    }
+
+    pub(crate) fn placements(&self) -> impl Iterator<Item = &str> {
+        self.placements.keys().map(String::as_str)
+    }
+
     /// Chooses by name; on an unknown one nothing changes and the text says what is known.
     pub(crate) fn choose(&mut self, order: &str, placement: &str) -> Result<(), String> {
         if !self.orders.contains_key(order) {

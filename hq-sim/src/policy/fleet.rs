@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use hq_core::{
-    Allocation, GrantId, LaneReport, Ordinal, OrdinalRange, Outcome, RunEnd, Span, Tick, ToWorker, Work, WorkerId,
+    Allocation, GrantId, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome, RunEnd, Span, Tick, ToWorker, Work,
+    WorkerId,
 };
 use hq_scheduler::News;
 
@@ -91,6 +92,16 @@ impl Fleet {
         }
         let started = self.start(now, grant).map(|task| (task, Span::ZERO));
         self.news.push(News::Report { worker, lane: LaneReport { grant, ended, started } });
+    }
+
+    /// A worker goes, and what runs there is cut. A gang goes on until the core hears of it and has it killed.
+    pub(super) fn lose(&mut self, worker: WorkerId) {
+        for (_, lane) in self.lanes.extract_if(.., |_, lane| lane.worker == worker) {
+            if let Some((task, _)) = lane.running {
+                self.changes.push(Change::Ended { task, outcome: Outcome::Killed });
+            }
+        }
+        self.news.push(News::WorkerLost { worker, reason: LossReason::TimeLimitReached });
     }
 
     fn start_and_tell(&mut self, now: Tick, grant: GrantId) {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Amount, GrantId, Ordinal, Outcome, ResourceName, Span, Tick, WorkerConfig, WorkerId};
 
@@ -22,13 +22,15 @@ type Taken = Vec<(usize, u64)>;
 pub(super) struct Meter {
     usage: Vec<Usage>,
     used: Vec<u64>,
+    offered: Vec<u64>,
     /// All that a worker has: what it gives to a gang.
     workers: BTreeMap<WorkerId, Taken>,
     /// Grants without indices: gangs that are formed, by their workers.
     pub(super) gangs: BTreeMap<GrantId, Vec<WorkerId>>,
-    running: BTreeMap<Ordinal, Taken>,
+    running: BTreeMap<Ordinal, (GrantId, Taken)>,
     runs: Vec<Option<Run>>,
     finished: u64,
+    lost: u64,
     last: Tick,
     pub(super) decisions: u64,
     pub(super) rounds: u64,
@@ -36,31 +38,57 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Of workers with ids from 1 on.
-    pub(super) fn new(workers: &[WorkerConfig], tasks: usize) -> Self {
-        let mut totals: BTreeMap<ResourceName, Amount> = BTreeMap::new();
-        for def in workers.iter().flat_map(|config| config.resources.resources()) {
-            let total = totals.entry(def.name.clone()).or_default();
-            *total = total.checked_add(def.kind.total()).unwrap_or(*total);
-        }
-        let usage: Vec<Usage> = totals.into_iter().map(|(name, total)| Usage::new(name, total)).collect();
-        let all = |config: &WorkerConfig| -> Taken {
-            let defs = config.resources.resources().iter();
-            defs.filter_map(|def| Some((position(&usage, &def.name)?, def.kind.total().parts()))).collect()
-        };
-        let workers = workers.iter().zip(1..).map(|(config, id)| (WorkerId(id), all(config))).collect();
+    /// Of workers that come and go.
+    pub(super) fn new<'a>(workers: impl Iterator<Item = &'a WorkerConfig>, tasks: usize) -> Self {
+        let names: BTreeSet<&ResourceName> =
+            workers.flat_map(|config| config.resources.resources()).map(|def| &def.name).collect();
+        let usage: Vec<Usage> = names.into_iter().map(|name| Usage::new(name.clone())).collect();
         Self {
             used: vec![0; usage.len()],
+            offered: vec![0; usage.len()],
             usage,
-            workers,
+            workers: BTreeMap::new(),
             gangs: BTreeMap::new(),
             running: BTreeMap::new(),
             runs: vec![None; tasks],
             finished: 0,
+            lost: 0,
             last: Tick(0),
             decisions: 0,
             rounds: 0,
             facts: 0,
+        }
+    }
+
+    /// A worker is there.
+    pub(super) fn join(&mut self, now: Tick, worker: WorkerId, config: &WorkerConfig) {
+        let defs = config.resources.resources().iter();
+        let all: Taken =
+            defs.filter_map(|def| Some((position(&self.usage, &def.name)?, def.kind.total().parts()))).collect();
+        for (resource, parts) in &all {
+            self.offered[*resource] = self.offered[*resource].saturating_add(*parts);
+            self.usage[*resource].offer(now, Amount::from_parts(self.offered[*resource]));
+        }
+        self.workers.insert(worker, all);
+    }
+
+    /// A worker is gone. Gangs of which it was not the main one go on without it.
+    pub(super) fn leave(&mut self, now: Tick, worker: WorkerId) {
+        let all = self.workers.remove(&worker).unwrap_or_default();
+        for (resource, parts) in &all {
+            self.offered[*resource] = self.offered[*resource].saturating_sub(*parts);
+            self.usage[*resource].offer(now, Amount::from_parts(self.offered[*resource]));
+        }
+        let gangs = &self.gangs;
+        let of_gang = |grant: &GrantId| gangs.get(grant).is_some_and(|members| members.contains(&worker));
+        for (_, taken) in self.running.values_mut().filter(|(grant, _)| of_gang(grant)) {
+            for (resource, parts) in &all {
+                if let Some(at) = taken.iter().position(|of| of == &(*resource, *parts)) {
+                    taken.swap_remove(at);
+                    self.used[*resource] -= parts;
+                    self.usage[*resource].set(now, Amount::from_parts(self.used[*resource]));
+                }
+            }
         }
     }
 
@@ -82,23 +110,31 @@ impl Meter {
                     self.used[*resource] += parts;
                     self.usage[*resource].set(now, Amount::from_parts(self.used[*resource]));
                 }
-                self.running.insert(task, taken);
+                self.running.insert(task, (grant, taken));
                 if let Some(run) = self.runs.get_mut(index) {
                     *run = Some(Run { worker, start: now, end: None });
                 }
             }
             Change::Ended { task, outcome } => {
-                for (resource, parts) in self.running.remove(&task).unwrap_or_default() {
+                for (resource, parts) in self.running.remove(&task).map(|(_, taken)| taken).unwrap_or_default() {
                     self.used[resource] -= parts;
                     self.usage[resource].set(now, Amount::from_parts(self.used[resource]));
                 }
                 if let Some(Some(run)) = self.runs.get_mut(index) {
                     run.end = Some(now);
                 }
-                self.finished += u64::from(outcome == Outcome::Finished);
+                match outcome {
+                    Outcome::Finished => self.finished += 1,
+                    Outcome::Failed(_) | Outcome::Killed => self.lost += 1,
+                }
             }
         }
         self.last = now;
+    }
+
+    /// Tasks that ended well.
+    pub(super) const fn finished(&self) -> u64 {
+        self.finished
     }
 
     /// The figures; `cut` is when it was ended, if not by itself.
@@ -121,10 +157,12 @@ impl Meter {
             arrived: arrived as u64,
             started: waits.len() as u64,
             finished: self.finished,
+            lost: self.lost,
             makespan: to.since(from),
             waits: Waits::new(waits),
-            slowdown_mean: slowdowns.all.mean(),
-            slowdown_max: slowdowns.max as f64 / SCALE as f64,
+            slowdown_mean: slowdowns.mean(),
+            slowdown_p95: slowdowns.percentile(95),
+            slowdown_max: slowdowns.percentile(100),
             jain: slowdowns.jain(),
             decisions: self.decisions,
             rounds: self.rounds,
@@ -139,10 +177,10 @@ fn position(usage: &[Usage], name: &ResourceName) -> Option<usize> {
     usage.binary_search_by(|usage| usage.resource.cmp(name)).ok()
 }
 
+/// In millionths.
 #[derive(Default)]
 struct Slowdowns {
-    all: Sum,
-    max: u128,
+    all: Vec<u64>,
     users: BTreeMap<u32, Sum>,
 }
 
@@ -153,6 +191,11 @@ struct Sum {
 }
 
 impl Sum {
+    fn add(&mut self, slowdown: u64) {
+        self.sum += u128::from(slowdown);
+        self.count += 1;
+    }
+
     fn mean(self) -> f64 {
         self.sum as f64 / (SCALE * u128::from(self.count.max(1))) as f64
     }
@@ -161,13 +204,24 @@ impl Sum {
 impl Slowdowns {
     fn add(&mut self, wait: Span, run: Span, user: Option<u32>) {
         let slowdown = (u128::from(wait.0) + u128::from(run.0)) * SCALE / u128::from(run.max(THRESHOLD).0);
-        let slowdown = slowdown.max(SCALE);
-        self.max = self.max.max(slowdown);
-        let of_user = user.map(|user| self.users.entry(user).or_default());
-        for sum in [Some(&mut self.all), of_user].into_iter().flatten() {
-            sum.sum += slowdown;
-            sum.count += 1;
+        let slowdown = u64::try_from(slowdown.max(SCALE)).unwrap_or(u64::MAX);
+        self.all.push(slowdown);
+        if let Some(user) = user {
+            self.users.entry(user).or_default().add(slowdown);
         }
+    }
+
+    fn mean(&self) -> f64 {
+        let mut sum = Sum::default();
+        self.all.iter().for_each(|slowdown| sum.add(*slowdown));
+        sum.mean()
+    }
+
+    /// By nearest rank; 0 without any.
+    fn percentile(&mut self, percent: usize) -> f64 {
+        self.all.sort_unstable();
+        let rank = (self.all.len() * percent).div_ceil(100).max(1);
+        self.all.get(rank - 1).map_or(0.0, |slowdown| *slowdown as f64 / SCALE as f64)
     }
 
     fn jain(&self) -> Option<f64> {
@@ -186,7 +240,7 @@ mod tests {
         for (wait, run, expected) in [(0, 100, 1.0), (100, 100, 2.0), (5, 1, 1.0), (29, 1, 3.0), (0, 0, 1.0)] {
             let mut slowdowns = Slowdowns::default();
             slowdowns.add(Span::secs(wait), Span::secs(run), None);
-            assert_eq!((slowdowns.all.mean(), slowdowns.jain()), (expected, None), "{wait} {run}");
+            assert_eq!((slowdowns.mean(), slowdowns.jain()), (expected, None), "{wait} {run}");
         }
     }
 

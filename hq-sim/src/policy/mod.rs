@@ -4,14 +4,17 @@
 //! the same run on whole machines with links and disks is [`crate::Simulation`].
 //!
 //! ```
-//! use hq_core::{Request, Span, WorkerConfig, WorkerResources};
-//! use hq_sim::{policy::Simulation, workload::generate::array};
+//! use hq_sim::{machines, policy::Simulation, workload::job_list};
 //!
-//! let tasks = array(80, &Request::cpus(1).unwrap(), Span::secs(10)).unwrap();
-//! let worker = WorkerConfig::new("node", WorkerResources::cpus(4).unwrap());
-//! let report = Simulation::new(1).workers(2, &worker).workload(&tasks).policy("priority", "pack").run().unwrap();
-//! assert_eq!((report.finished, report.makespan), (80, Span::secs(100)));
-//! assert_eq!(report.utilisation("cpus"), 1.0);
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let jobs = job_list::read("jobs", "run,count,cpus,user\n10m,60,2,anne\n1h,4,8,bert\n")?;
+//! let cluster = machines::parse("4x cpus=16")?;
+//! for order in ["priority", "fcfs"] {
+//!     let report = Simulation::new(1).cluster(&cluster).workload(&jobs).policy(order, "pack").run()?;
+//!     println!("{order}\n{report}");
+//!     # assert_eq!((report.finished, report.lost), (64, 0));
+//! }
+//! # Ok(()) }
 //! ```
 //!
 //! | file | concern |
@@ -19,10 +22,12 @@
 //! | `simulation` | what is to be simulated |
 //! | `run` | events in order of time |
 //! | `fleet` | what workers would do |
+//! | `event` | what happened, for those who look on, and as lines of a trace |
 //! | `submits` | a workload as submits |
 //! | `meter` | from what happened to figures |
 //! | `report`, `usage` | the figures |
 
+mod event;
 mod fleet;
 mod meter;
 mod report;
@@ -31,6 +36,7 @@ mod simulation;
 mod submits;
 mod usage;
 
+pub use event::Event;
 pub use report::{Report, Run, Waits};
 pub use simulation::{Simulation, SimulationError};
 pub use usage::Usage;

@@ -12,14 +12,18 @@ pub struct Report {
     pub arrived: u64,
     /// Those that were started.
     pub started: u64,
-    /// Those that ended.
+    /// Those that ended well.
     pub finished: u64,
+    /// Runs that were cut because a worker's time was over. Their tasks ran again, if there was a place.
+    pub lost: u64,
     /// From the first arrival to the last end; where it was cut, to then.
     pub makespan: Span,
-    /// How long the started ones waited: from their arrival, or from the end of the last task they waited for.
+    /// How long the started ones waited for their last run: from their arrival, or from the end of the last task they waited for.
     pub waits: Waits,
     /// Mean of the bounded slowdown of the started ones: (wait + run) ÷ run, runs below 10 s taken as 10 s, 1 at least.
     pub slowdown_mean: f64,
+    /// 95 % of them are not larger.
+    pub slowdown_p95: f64,
     /// The largest.
     pub slowdown_max: f64,
     /// Jain's index over the users' mean bounded slowdowns: 1 where all fare alike, 1/n where one bears it all. None without
@@ -33,7 +37,7 @@ pub struct Report {
     pub facts: u64,
     /// Per resource that workers have, by name.
     pub usage: Vec<Usage>,
-    /// Per task of the workload, if it was started.
+    /// Per task of the workload, if it was started; of one that was cut, the last run.
     #[serde(skip)]
     pub runs: Vec<Option<Run>>,
 }
@@ -109,13 +113,24 @@ impl fmt::Display for Report {
             seconds(waits.p99),
             seconds(waits.max)
         )?;
-        write!(f, "slowdown   mean {:.2}, max {:.1}", self.slowdown_mean, self.slowdown_max)?;
+        write!(
+            f,
+            "slowdown   mean {:.2}, p95 {:.1}, max {:.1}",
+            self.slowdown_mean, self.slowdown_p95, self.slowdown_max
+        )?;
         if let Some(jain) = self.jain {
             write!(f, ", Jain's index over users {jain:.3}")?;
         }
         writeln!(f)?;
         for usage in &self.usage {
-            writeln!(f, "{:<10} {:.2} % used", usage.resource, usage.mean() * 100.0)?;
+            writeln!(
+                f,
+                "{:<10} {:.2} % used, peak {} of {}",
+                usage.resource,
+                usage.mean() * 100.0,
+                usage.peak(),
+                usage.total
+            )?;
         }
         write!(f, "work       {} decisions, {} rounds, {} facts", self.decisions, self.rounds, self.facts)
     }

@@ -1,26 +1,33 @@
-use hq_core::{Refusal, Span, WorkerConfig};
+use hq_core::{Refusal, Span, Tick, WorkerConfig};
 use hq_scheduler::{
     JoinRefused, Scheduler,
     policy::{Order, Placement},
 };
 
-use super::{report::Report, run};
-use crate::workload::Workload;
+use super::{
+    event::{Event, Observer},
+    report::Report,
+    run,
+};
+use crate::{machines::WorkerGroup, workload::Workload};
 
 /// A workload, a cluster and a policy.
 ///
-/// Workers are there from the beginning and stay: their limits of time and idleness are left aside. Tasks run as long as the
-/// workload says wherever they are, and end well. Estimates are handed to the core as time limits, and not enforced.
+/// Workers go when their time limit is over, and what runs there then is run again elsewhere; else they stay, idle or not. Tasks
+/// run as long as the workload says wherever they are, and end well. Estimates are handed to the core as time limits, and not
+/// enforced.
 ///
 /// One seed is one run. It decides in which order the ends of one moment are heard of, and nothing else.
 #[derive(Debug)]
 pub struct Simulation<'a> {
     pub(super) seed: u64,
-    pub(super) workers: Vec<WorkerConfig>,
+    /// When each comes, and what it is.
+    pub(super) workers: Vec<(Tick, WorkerConfig)>,
     pub(super) workload: Option<&'a Workload>,
     pub(super) policy: Option<(String, String)>,
     pub(super) until: Option<Span>,
     pub(super) scheduler: Scheduler,
+    pub(super) observers: Vec<Observer<'a>>,
 }
 
 /// Why a simulation cannot be run.
@@ -50,15 +57,37 @@ pub enum SimulationError {
 impl<'a> Simulation<'a> {
     /// No workers, no workload, the default policy.
     pub fn new(seed: u64) -> Self {
-        Self { seed, workers: vec![], workload: None, policy: None, until: None, scheduler: Scheduler::new() }
+        Self {
+            seed,
+            workers: vec![],
+            workload: None,
+            policy: None,
+            until: None,
+            scheduler: Scheduler::new(),
+            observers: vec![],
+        }
     }
 
-    /// Workers, behind those that are there already.
+    /// Workers that are there from the beginning, behind those that are there already.
     #[must_use]
-    pub fn workers(mut self, count: usize, config: &WorkerConfig) -> Self {
-        let config = WorkerConfig { time_limit: None, idle_timeout: None, ..config.clone() };
-        self.workers.extend(std::iter::repeat_n(config, count));
+    pub fn workers(self, count: usize, config: &WorkerConfig) -> Self {
+        self.workers_at(Span::ZERO, count, config)
+    }
+
+    /// Workers that come at that time. Ids are given as they come; at one moment, as they were added.
+    #[must_use]
+    pub fn workers_at(mut self, arrives: Span, count: usize, config: &WorkerConfig) -> Self {
+        let config = WorkerConfig { idle_timeout: None, ..config.clone() };
+        self.workers.extend(std::iter::repeat_n((Tick(arrives.0), config), count));
         self
+    }
+
+    /// The workers of a description ([`crate::machines`]).
+    #[must_use]
+    pub fn cluster(self, groups: &[WorkerGroup]) -> Self {
+        groups
+            .iter()
+            .fold(self, |simulation, group| simulation.workers_at(group.arrives, group.count as usize, &group.config))
     }
 
     /// What they have to do.
@@ -89,6 +118,29 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Lets somebody look on.
+    #[must_use]
+    pub fn on_event(mut self, look: impl FnMut(Tick, &Event<'_>) + 'a) -> Self {
+        self.observers.push(Observer::new(look));
+        self
+    }
+
+    /// Writes a trace: a line per event, the time in microseconds first. The same seed writes the same text.
+    #[must_use]
+    pub fn trace_to(self, text: &'a mut String) -> Self {
+        self.on_event(|now, event| text.push_str(&format!("{} {event}\n", now.0)))
+    }
+
+    /// Names of the orders that can be chosen, ascending.
+    pub fn orders(&self) -> Vec<String> {
+        self.scheduler.orders().map(str::to_owned).collect()
+    }
+
+    /// Names of the placements that can be chosen, ascending.
+    pub fn placements(&self) -> Vec<String> {
+        self.scheduler.placements().map(str::to_owned).collect()
+    }
+
     /// Ends it at that time, where something is left to do then.
     #[must_use]
     pub const fn until(mut self, until: Span) -> Self {
@@ -96,7 +148,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Runs until nothing runs and nothing arrives any more. Tasks that nobody starts then are counted, no error.
+    /// Runs until nothing runs and nothing arrives any more, tasks or workers. Tasks that nobody starts then are counted, no error.
     ///
     /// # Errors
     /// For an unknown policy, and for workers or tasks that the core refuses.

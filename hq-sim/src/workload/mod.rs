@@ -2,8 +2,11 @@
 //!
 //! Readers take text; to find, open and decompress files is the caller's. Their errors name the line or row, and the field.
 //!
+//! [`read`] takes a text of any of these formats. One at a time:
+//!
 //! | module | reads or makes |
 //! |---|---|
+//! | [`job_list`] | lists of jobs that people write |
 //! | [`swf`] | batch-job logs in the Standard Workload Format |
 //! | [`openb`] | nodes and pods with whole and fractional GPUs |
 //! | [`graphs`] | task graphs as JSON data frames |
@@ -21,11 +24,15 @@
 //! ```
 
 mod bounds;
+mod csv;
+mod format;
 mod frame;
 pub mod generate;
 pub mod graphs;
+pub mod job_list;
 mod model;
 pub mod openb;
 pub mod swf;
 
+pub use format::{Format, Input, ReadError, read};
 pub use model::{Workload, WorkloadError, WorkloadTask};
