@@ -360,7 +360,7 @@ pub enum WorkerRuntime {
         assigned: u64,
         /// Those of them known to run.
         running: u64,
-        /// Kept for a gang.
+        /// Held for tasks that have no room yet and that nothing may pass, a gang above all.
         reserved: bool,
     },
     /// Part of a gang.

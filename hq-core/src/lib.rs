@@ -7,6 +7,7 @@ mod amount;
 mod blob;
 mod client;
 mod event;
+mod explain;
 mod fact;
 pub mod idlist;
 mod ids;
@@ -29,6 +30,7 @@ pub use client::{
     ServerInfo, StopOutcome, SubmitInfo, TaskInfo, WallTime, WorkerInfo, WorkerRuntime,
 };
 pub use event::{Event, EventKind, FinishedTask};
+pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
 pub use fact::{End, Ends, Fact, QueueSpec, Record};
 pub use idlist::{IdList, IdListError};
 pub use ids::{

@@ -129,7 +129,7 @@ impl Scheduler {
                 WorkerRuntime::Single {
                     assigned: lanes().filter(|lane| !lane.tasks.is_empty()).count() as u64,
                     running: lanes().filter(|lane| lane.running.is_some()).count() as u64,
-                    reserved: false,
+                    reserved: self.is_reserved(id),
                 }
             }
         };

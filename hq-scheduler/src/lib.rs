@@ -26,6 +26,7 @@ mod api;
 pub mod autoscale;
 mod commands;
 mod demand;
+mod explain;
 mod getters;
 mod idle;
 mod mind;

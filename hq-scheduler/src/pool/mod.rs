@@ -14,12 +14,14 @@
 //! | `choice` | which groups, and whether a strict policy accepts them |
 //! | `search` | the exact bounded search behind `choice` |
 //! | `count` | how often a request fits |
+//! | `obstacle` | why it does not |
 //! | `signature` | what two workers must have in common to be interchangeable |
 
 mod allocate;
 mod choice;
 mod count;
 mod free;
+mod obstacle;
 mod pools;
 mod search;
 mod shape;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{Allocation, Amount, GrantedResource, Piece, Quantity, Request, ResourceName, WorkerResources};
+use hq_core::{Allocation, Amount, GrantedResource, Obstacle, Piece, Quantity, Request, ResourceName, WorkerResources};
 
 use super::{
     allocate,
@@ -61,6 +61,11 @@ impl Pools {
     /// How many times `request` fits one after the other, starting now; counts no further than `max`.
     pub fn fits_count(&self, request: &Request, max: u32) -> u32 {
         super::count::fits_count(self, request, max)
+    }
+
+    /// Per line of `request` what keeps it from being served now; all none exactly where the request fits.
+    pub fn obstacles(&self, request: &Request) -> Vec<Option<Obstacle>> {
+        super::obstacle::obstacles(self, request)
     }
 
     /// Whether `request` fits when all is free. It never will on a worker of this shape where it does not.

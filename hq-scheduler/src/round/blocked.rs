@@ -15,7 +15,7 @@ use crate::{
 /// Queues that could use workers which have no room for them now. A worker that is among the first so many of a class, in
 /// the order in which its places are held, holds one; the others are not needed.
 #[derive(Debug, Default)]
-pub(super) struct Blockers {
+pub(crate) struct Blockers {
     /// By class, in order of rank.
     levels: BTreeMap<ClassId, Vec<Level>>,
     /// How many workers each queue wants to be held.

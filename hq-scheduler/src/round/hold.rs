@@ -18,6 +18,8 @@ impl Scheduler {
         let held: BTreeMap<QueueKey, Held> = held.collect();
         for (key, before) in std::mem::replace(&mut self.mind.held, held) {
             match self.mind.held.get(&key) {
+                // The head of the queue has got a place, and the next one is not first.
+                Some(now) if now.rank > before.rank => self.mind.dirty_workers.extend(before.workers),
                 Some(now) => self.mind.dirty_workers.extend(before.workers.difference(&now.workers)),
                 None => self.mind.dirty_workers.extend(before.workers),
             }

@@ -175,6 +175,6 @@ impl Scheduler {
 }
 
 /// Whether a worker lives long enough to start a task with that time request.
-pub(super) fn has_time(deadline: Option<Tick>, now: Tick, min_time: Span) -> bool {
+pub(crate) fn has_time(deadline: Option<Tick>, now: Tick, min_time: Span) -> bool {
     deadline.is_none_or(|deadline| now < deadline && deadline.since(now) >= min_time)
 }

@@ -8,6 +8,7 @@ mod fill;
 mod gang;
 mod gap;
 mod hold;
+mod keep_off;
 mod lanes;
 mod level;
 mod place;
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 
 use hq_core::{Ordinal, Tick, WorkerId};
 
-pub(crate) use self::{ranks::Ranks, slots::LANES_MAX};
+pub(crate) use self::{blocked::Blockers, lanes::has_time, ranks::Ranks, slots::LANES_MAX};
 
 use crate::{
     Scheduler,

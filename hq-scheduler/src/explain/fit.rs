@@ -1,0 +1,88 @@
+use hq_core::{
+    Amount, ClassId, Need, Obstacle, Quantity, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId,
+};
+
+use super::held::Held;
+use crate::{
+    Scheduler,
+    policy::Rank,
+    round::{LANES_MAX, has_time},
+    state::Worker,
+};
+
+/// A whole in the parts in which the least use of a worker is given.
+const WHOLE: u128 = 10_000;
+
+impl Scheduler {
+    /// What of each worker a task of `class` could use. Whether others hold the place is only asked with a `rank`.
+    pub(super) fn fit_workers(
+        &self,
+        now: Tick,
+        class: ClassId,
+        rank: Option<Rank>,
+        held: &mut Held<'_>,
+    ) -> Vec<WorkerFit> {
+        let known = self.state.classes.get(class);
+        let fit = |(id, worker): (&WorkerId, &Worker)| {
+            let obstacle = if !worker.config.runs(&known.kind) {
+                Some(Obstacle::Kind)
+            } else if worker.gang.is_some() {
+                Some(Obstacle::InGang)
+            } else {
+                (worker.grants.len() >= LANES_MAX).then_some(Obstacle::Full)
+            };
+            let variants = known.requests.iter().map(|request| fit_variant(now, worker, request)).collect();
+            let mut fit = WorkerFit { worker: *id, obstacle, variants };
+            if let Some(rank) = rank.filter(|_| fit.fits_now()) {
+                fit.obstacle = held.place_of(rank, class, *id, &worker.pools);
+            }
+            fit
+        };
+        self.state.workers.iter().map(fit).collect()
+    }
+}
+
+fn fit_variant(now: Tick, worker: &Worker, request: &Request) -> VariantFit {
+    let mut requirements: Vec<Requirement> = need_of_time(now, worker, request.min_time()).into_iter().collect();
+    let obstacles = worker.pools.obstacles(request);
+    requirements.extend(request.entries().iter().zip(obstacles).map(|(entry, obstacle)| {
+        let name = entry.resource.as_str();
+        let need = Need::Resource {
+            resource: entry.resource.clone(),
+            wanted: entry.quantity,
+            total: worker.pools.total(name),
+            free: worker.pools.free(name),
+        };
+        Requirement { need, obstacle }
+    }));
+    requirements.extend(need_of_use(worker, request));
+    VariantFit { requirements }
+}
+
+/// Nothing where the worker has all the time in the world, or the task asks for none and the worker still has some.
+pub(super) fn need_of_time(now: Tick, worker: &Worker, wanted: Span) -> Option<Requirement> {
+    let deadline = worker.deadline();
+    let obstacle = (!has_time(deadline, now, wanted)).then_some(Obstacle::LifeTooShort);
+    if wanted == Span::ZERO && obstacle.is_none() {
+        return None;
+    }
+    Some(Requirement { need: Need::Time { wanted, left: deadline.map(|deadline| deadline.since(now)) }, obstacle })
+}
+
+/// Nothing where the worker takes whatever comes.
+fn need_of_use(worker: &Worker, request: &Request) -> Option<Requirement> {
+    let share = u128::from(worker.config.min_utilization);
+    let total = u128::from(worker.pools.total("cpus").parts());
+    let wanted = Amount::from_parts(u64::try_from((total * share).div_ceil(WHOLE)).unwrap_or(u64::MAX));
+    if wanted.is_zero() {
+        return None;
+    }
+    let more = request.entries().iter().find(|entry| entry.resource.as_str() == "cpus");
+    let more = more.map_or(Amount::ZERO, |entry| match entry.quantity {
+        Quantity::Amount(amount, _) => amount,
+        Quantity::All => worker.pools.total("cpus"),
+    });
+    let reached = worker.pools.uses_cpus().checked_add(more).unwrap_or(more);
+    let obstacle = (reached < wanted).then_some(Obstacle::Utilization);
+    Some(Requirement { need: Need::Utilization { wanted, reached }, obstacle })
+}

@@ -1,0 +1,49 @@
+//! The questions of a round, asked without one.
+
+use hq_core::{ClassId, Tick, WorkerId};
+
+use super::Blockers;
+use crate::{Scheduler, policy::Rank, pool::Pools, state::QueueKey};
+
+impl Scheduler {
+    /// All queues as blocked as a round leaves those that it does not place.
+    pub(crate) fn all_blocked(&self, now: Tick) -> Blockers {
+        let mut ranked: Vec<(Rank, QueueKey)> =
+            self.state.ready.keys().filter_map(|key| Some((self.rank(now, *key)?, *key))).collect();
+        ranked.sort_unstable();
+        let mut blockers = Blockers::default();
+        for (rank, key) in ranked {
+            self.block(&mut blockers, key, rank);
+        }
+        blockers
+    }
+
+    /// The queue for whose sake one more of `class` would not be placed on a worker with room for it.
+    pub(crate) fn who_keeps_off(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        rank: Rank,
+        class: ClassId,
+        worker: WorkerId,
+        pools: &Pools,
+    ) -> Option<QueueKey> {
+        blockers.in_the_way.clear();
+        if self.may_pass(now, blockers, rank, class, worker, pools) {
+            return None;
+        }
+        blockers.in_the_way.pop_first()
+    }
+
+    /// The queue for whose sake a gang could not have the worker.
+    pub(crate) fn who_keeps_gangs_off(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        rank: Rank,
+        worker: WorkerId,
+    ) -> Option<QueueKey> {
+        blockers.in_the_way.clear();
+        if self.is_held(now, blockers, rank, worker) { blockers.in_the_way.pop_first() } else { None }
+    }
+}
