@@ -26,6 +26,8 @@ pub(crate) struct Blockers {
     pub(super) in_the_way: BTreeSet<QueueKey>,
     /// What was refused where, and will not be allowed any more in this pass: it only gets tighter.
     pub(super) refused: BTreeSet<(ClassId, WorkerId)>,
+    /// Workers on which something was refused.
+    pub(super) kept: BTreeSet<WorkerId>,
 }
 
 #[derive(Debug)]
@@ -51,6 +53,11 @@ impl Blockers {
             some.add(level.rank, level.key, self.needed.get(&level.key).copied().unwrap_or(0));
         }
         some
+    }
+
+    /// The order in which places of these classes are held is to be found out anew.
+    pub(super) fn forget_orders(&mut self, of: impl Fn(ClassId) -> bool) {
+        self.orders.retain(|class, _| !of(*class));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -158,6 +165,7 @@ impl Scheduler {
             if rule == PassRule::Strict || self.gap(high, class, worker, pools) == 0 {
                 blockers.in_the_way.insert(key);
                 blockers.refused.insert((class, worker));
+                blockers.kept.insert(worker);
                 return false;
             }
         }
@@ -169,6 +177,7 @@ impl Scheduler {
         for high in blockers.classes() {
             if let Some((_, key)) = self.holder(now, blockers, high, worker).filter(|(better, _)| *better < rank) {
                 blockers.in_the_way.insert(key);
+                blockers.kept.insert(worker);
                 return true;
             }
         }

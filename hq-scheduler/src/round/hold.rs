@@ -24,6 +24,9 @@ impl Scheduler {
                 None => self.mind.dirty_workers.extend(before.workers),
             }
         }
+        // What was placed afterwards may have moved the hold that kept others off.
+        let is_held = |worker: &WorkerId| self.mind.held.values().any(|held| held.workers.contains(worker));
+        self.mind.dirty_workers.extend(blockers.kept.iter().filter(|worker| !is_held(worker)));
         let places = self.mind.held.iter().flat_map(|(key, held)| held.workers.iter().map(|worker| (*key, *worker)));
         self.mind.held_until = places.filter_map(|(key, worker)| self.lapse(now, key, worker)).min();
     }

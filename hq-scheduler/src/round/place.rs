@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hq_core::{Tick, WorkerId};
+use hq_core::{ClassId, Tick, WorkerId};
 
 use super::{blocked::Blockers, ranks::Walk};
 use crate::{Scheduler, state::QueueKey};
@@ -31,6 +31,7 @@ impl Scheduler {
             let (keys, rest) = (&level[single..], &budgets[single..]);
             placed.extend(self.fill_workers(now, keys, rank, rest, workers, queues, &mut blockers));
             self.rank_moved(now);
+            self.note_placed(&mut blockers, &level, &placed);
             for (i, key) in level.into_iter().enumerate() {
                 match self.mind.ranks.of(key) {
                     None => {}
@@ -41,6 +42,15 @@ impl Scheduler {
             }
         }
         blockers
+    }
+
+    /// Where places are held depends on what runs: for a class on its own lanes, for a gang on all.
+    fn note_placed(&self, blockers: &mut Blockers, level: &[QueueKey], placed: &[u64]) {
+        let classes: BTreeSet<ClassId> =
+            level.iter().zip(placed).filter(|(_, n)| **n > 0).map(|(key, _)| key.class).collect();
+        if !classes.is_empty() {
+            blockers.forget_orders(|class| classes.contains(&class) || self.state.classes.get(class).is_gang());
+        }
     }
 
     /// How many tasks of a queue may be placed before ranks are looked at again.
