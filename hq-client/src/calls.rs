@@ -1,4 +1,4 @@
-use hq_core::{ClientReply, ClientRequest, JobId, JobInfo, Selector, ServerInfo, Submit};
+use hq_core::{ClientReply, ClientRequest, Explanation, JobId, JobInfo, Selector, ServerInfo, Submit, TaskNumber};
 
 use crate::{CallError, Client};
 
@@ -33,6 +33,17 @@ impl Client {
     pub async fn jobs(&self, jobs: Selector) -> Result<Vec<JobInfo>, CallError> {
         match self.call(ClientRequest::Jobs(jobs)).await? {
             ClientReply::Jobs(jobs) => Ok(jobs),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Why a task that has not ended is where it is.
+    ///
+    /// # Errors
+    /// Refused where there is no such task, or where it has ended; see [`CallError`].
+    pub async fn explain(&self, job: JobId, task: TaskNumber) -> Result<Explanation, CallError> {
+        match self.call(ClientRequest::Explain { job, task }).await? {
+            ClientReply::Explained(explanation) => Ok(*explanation),
             other => Err(unexpected(other)),
         }
     }

@@ -2,7 +2,8 @@
 
 use hq_client::{CallError, Client, EventBatch};
 use hq_core::{
-    Call, ClientReply, ClientRequest, Event, EventKind, JobId, Refusal, Reply, RequestId, Selector, Seq, WallTime,
+    Call, ClientReply, ClientRequest, Event, EventKind, JobId, Refusal, Reply, RequestId, Selector, Seq, TaskNumber,
+    WallTime,
 };
 use hq_transport::{Role, TypedReceiver, TypedSender, Versions, memory};
 
@@ -62,7 +63,7 @@ async fn refusals_and_strange_answers_are_errors() {
             server.reply(id, reply).await;
         }
     };
-    let ask = async { [client.server_info().await.err(), client.server_info().await.err()] };
+    let ask = async { [client.server_info().await.err(), client.explain(JobId(1), TaskNumber(0)).await.err()] };
     let (errors, ()) = tokio::join!(ask, serve);
     assert!(matches!(
         errors,

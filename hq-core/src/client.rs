@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Event, IdList, Instance, JobId, JobSpec, JobState, LossReason, RequestId, Seq, Submit, TaskCounts, TaskNumber,
-    TaskState, WorkerConfig, WorkerId,
+    Event, Explanation, IdList, Instance, JobId, JobSpec, JobState, LossReason, RequestId, Seq, Submit, TaskCounts,
+    TaskNumber, TaskState, WorkerConfig, WorkerId,
 };
 
 /// A moment by the wall clock, microseconds since 1970 (UTC). Only for showing.
@@ -117,6 +117,13 @@ pub enum ClientRequest {
         /// Name of the placement.
         placement: String,
     },
+    /// Why a task that has not ended is where it is → [`ClientReply::Explained`]
+    Explain {
+        /// Its job.
+        job: JobId,
+        /// Its number.
+        task: TaskNumber,
+    },
 }
 
 /// An answer.
@@ -164,6 +171,8 @@ pub enum ClientReply {
         /// Number of the next event.
         next: Seq,
     },
+    /// Where the task stands, and what of each worker it could use.
+    Explained(Box<Explanation>),
 }
 
 /// Why a request changes nothing.
@@ -198,6 +207,12 @@ pub enum Refusal {
     /// The server ends.
     #[error("the server is stopping")]
     Stopping,
+    /// Not a task of that job.
+    #[error("Task {0} not found in job {1}")]
+    NoTask(TaskNumber, JobId),
+    /// It waits and runs no more.
+    #[error("Task {0} of job {1} has ended: only tasks that wait or run can be explained")]
+    TaskEnded(TaskNumber, JobId),
 }
 
 /// What came of closing a job.

@@ -6,7 +6,10 @@ use std::{
     },
 };
 
-use hq_core::{ClientReply, ClientRequest, JobId, RequestId, Selector, Seq, ServerInfo, WorkerId, WorkerInfo};
+use hq_core::{
+    ClientReply, ClientRequest, Explanation, JobId, RequestId, Selector, Seq, ServerInfo, TaskNumber, WorkerId,
+    WorkerInfo,
+};
 use hq_transport::{Link, Role};
 use tokio::sync::{mpsc, oneshot};
 
@@ -95,6 +98,17 @@ impl EngineHandle {
     pub(crate) async fn all_workers(&self) -> Result<Vec<WorkerInfo>, EngineError> {
         match self.call(ClientRequest::Workers(Selector::All)).await? {
             ClientReply::Workers(workers) => Ok(workers),
+            other => Err(EngineError::Unexpected(Box::new(other))),
+        }
+    }
+
+    /// Why a task that has not ended is where it is: what it waits for, and what of each worker it could use.
+    ///
+    /// # Errors
+    /// Where there is no such task, where it has ended, or where the engine has.
+    pub async fn explain(&self, job: JobId, task: TaskNumber) -> Result<Explanation, EngineError> {
+        match self.call(ClientRequest::Explain { job, task }).await? {
+            ClientReply::Explained(explanation) => Ok(*explanation),
             other => Err(EngineError::Unexpected(Box::new(other))),
         }
     }

@@ -64,7 +64,7 @@ pub use scaling::AllocationQueue;
 
 // What an embedder meets in signatures.
 pub use hq_core::{
-    BatchJob, CancelOutcome, CrashLimit, Event, EventKind, JobId, JobInfo, JobState, Pin, Request, Span, TaskCounts,
-    TaskNumber, TaskState, WorkerId, WorkerInfo,
+    BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Pin,
+    Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
 };
 pub use hq_worker::TaskContext;

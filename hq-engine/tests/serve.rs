@@ -4,7 +4,9 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use hq_client::{Client, ConnectError};
 use hq_core::{ClientReply, ClientRequest, Selector, WorkerConfig, WorkerResources};
-use hq_engine::{Engine, Job, LocalWorker, Task, serve::ServeError, serve::ServeOptions};
+use hq_engine::{
+    Engine, Job, LocalWorker, Obstacle, Request, Standing, Task, TaskNumber, serve::ServeError, serve::ServeOptions,
+};
 use hq_transport::{
     Identity, Role, Transport, Versions,
     access::AccessRecord,
@@ -50,6 +52,27 @@ async fn a_server_can_be_reached_until_it_ends() {
     assert!(fs::symlink_metadata(dir.path().join("hq-current")).is_err(), "the link is removed");
     assert!(dir.path().join("001/access.json").exists(), "the run stays");
     assert!(tokio::net::TcpStream::connect(("127.0.0.1", info.client_port)).await.is_err(), "the port is free");
+}
+
+#[tokio::test]
+async fn why_a_task_waits_is_told_inside_and_outside() {
+    let dir = tempfile::tempdir().expect("dir");
+    let engine = serving(dir.path()).await;
+    engine.call(ClientRequest::WaitWorkers(1)).await.expect("worker");
+    let large = Task::call(|_| ()).request(Request::cpus(2).expect("request"));
+    let job = engine.submit(Job::new().with(large)).await.expect("submit").id();
+    let inside = engine.explain(job, TaskNumber(0)).await.expect("inside");
+    let client = Client::connect(dir.path()).await.expect("connect");
+    assert_eq!(client.explain(job, TaskNumber(0)).await.expect("outside"), inside);
+    let lacks: Vec<Obstacle> = inside.workers[0].variants[0].obstacles().collect();
+    assert_eq!(
+        (inside.standing, inside.is_feasible(), lacks),
+        (Standing::Infeasible, false, vec![Obstacle::TooLittle])
+    );
+    let refused = client.explain(job, TaskNumber(1)).await.expect_err("no such task").to_string();
+    assert!(refused.contains("Task 1 not found in job 1"), "{refused}");
+    client.close().await;
+    engine.shutdown().await.expect("shutdown");
 }
 
 #[tokio::test]

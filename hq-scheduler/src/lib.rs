@@ -38,6 +38,7 @@ mod scheduler;
 mod settle;
 mod state;
 mod timers;
+mod utilization;
 mod value;
 pub mod view;
 mod withdraw;
@@ -45,4 +46,5 @@ mod work;
 
 pub use api::{Action, CancelToken, JoinRefused, News};
 pub use commands::Canceling;
+pub use demand::{Demand, GangDemand, WorkerType};
 pub use scheduler::Scheduler;

@@ -1,6 +1,6 @@
 //! What a placement is worth: the weighted share of the cluster that it puts to use. Fixed point, no floats.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Amount, Quantity, Request, WorkerConfig, WorkerId};
 
@@ -17,19 +17,7 @@ const SCALE: u128 = 1 << 24;
 impl Scheduler {
     /// Weight × Σ over resources of amount ÷ cluster total; compared within one level only.
     pub(crate) fn value(&self, request: &Request, pools: &Pools) -> u64 {
-        let share = |name: &str, amount: Amount| {
-            let total = self.mind.totals.get(name).copied().unwrap_or(0).max(1);
-            u128::from(amount.parts()) * SCALE / u128::from(total)
-        };
-        let sum: u128 = request
-            .entries()
-            .iter()
-            .map(|entry| {
-                let name = entry.resource.as_str();
-                share(name, amount_on(pools, name, entry.quantity))
-            })
-            .fold(0, u128::saturating_add);
-        u64::try_from(sum.saturating_mul(u128::from(request.weight())) / u128::from(Amount::PARTS)).unwrap_or(u64::MAX)
+        value_in(&self.mind.totals, request, pools)
     }
 
     /// Adds a worker's resources to the cluster's, or takes them away.
@@ -69,6 +57,23 @@ impl Scheduler {
             workers.roomy.insert(worker);
         }
     }
+}
+
+/// The value of a placement in a cluster with these totals, in parts.
+pub(crate) fn value_in(totals: &BTreeMap<String, u64>, request: &Request, pools: &Pools) -> u64 {
+    let share = |name: &str, amount: Amount| {
+        let total = totals.get(name).copied().unwrap_or(0).max(1);
+        u128::from(amount.parts()) * SCALE / u128::from(total)
+    };
+    let sum: u128 = request
+        .entries()
+        .iter()
+        .map(|entry| {
+            let name = entry.resource.as_str();
+            share(name, amount_on(pools, name, entry.quantity))
+        })
+        .fold(0, u128::saturating_add);
+    u64::try_from(sum.saturating_mul(u128::from(request.weight())) / u128::from(Amount::PARTS)).unwrap_or(u64::MAX)
 }
 
 /// What a quantity comes to on a worker.

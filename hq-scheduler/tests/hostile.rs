@@ -7,7 +7,7 @@ use hq_core::{
     OrdinalRange, Outcome, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd, Span,
     Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
-use hq_scheduler::{Action, News, Scheduler};
+use hq_scheduler::{Action, News, Scheduler, WorkerType};
 
 const NOW: Tick = Tick(1_000_000);
 
@@ -51,7 +51,9 @@ fn finished(task: Ordinal, took: Span) -> RunEnd {
 fn tasks_that_ask_for_nothing_do_not_start_all_at_once() {
     let mut core = booted();
     core.submit(NOW, tasks(1 << 24, Request::new(vec![]).unwrap())).unwrap();
-    assert!(core.demand(&worker(1), 10) <= 10);
+    let mut kind = WorkerType::like(&worker(1));
+    kind.workers_max = 10;
+    assert_eq!(core.demand(NOW, &[kind]).workers, [10]);
     core.join(NOW, worker(1)).unwrap();
     assert_eq!(opened(&drain(&mut core, NOW)).len(), 16_384);
 }

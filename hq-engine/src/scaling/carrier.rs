@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use hq_backend::{AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError};
 use hq_core::{Fact, QueueId, QueueSpec, Seq, Tick, WorkerConfig};
 use hq_scheduler::{
-    Scheduler,
+    Scheduler, WorkerType,
     autoscale::{AllocationState, Autoscaler, ScaleAction},
 };
 use tokio::{
@@ -144,7 +144,7 @@ impl Carrier {
         let present = Instant::now();
         if present >= self.look_at {
             self.look_at = present + LOOK;
-            let wanted = self.worker.as_ref().map_or(0, |worker| scheduler.demand(worker, DEMAND_MAX));
+            let wanted = self.worker.as_ref().map_or(0, |worker| wanted(now, scheduler, worker));
             let mut arrived = BTreeMap::new();
             for worker in scheduler.workers() {
                 if let Some(allocation) = &worker.config.allocation {
@@ -266,4 +266,14 @@ impl Carrier {
             }
         });
     }
+}
+
+/// How many more such workers would get something to do, those of gangs included. All of them are of one group.
+fn wanted(now: Tick, scheduler: &Scheduler, worker: &WorkerConfig) -> u32 {
+    let mut kind = WorkerType::like(worker);
+    kind.workers_max = DEMAND_MAX;
+    let demand = scheduler.demand(now, &[kind]);
+    let of_gangs = demand.gangs.iter().map(|gang| gang.gangs.saturating_mul(u64::from(gang.nodes)));
+    let all = demand.workers.iter().map(|n| u64::from(*n)).chain(of_gangs).fold(0, u64::saturating_add);
+    all.min(u64::from(DEMAND_MAX)) as u32
 }

@@ -2,7 +2,7 @@
 
 use hq_core::{
     Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, IdList, JobId, JobInfo, JobSpec, JobState,
-    JobTarget, LinkId, Outcome, Refusal, RequestId, Selector, TaskCounts, TaskState, WallTime,
+    JobTarget, LinkId, Outcome, Refusal, RequestId, Selector, Standing, TaskCounts, TaskNumber, TaskState, WallTime,
 };
 use hq_node::ServerInput;
 
@@ -241,4 +241,23 @@ fn refusals_change_nothing() {
         rig.refused(client, request);
         assert_eq!(rig.log.len(), appended, "{text}");
     }
+}
+
+#[test]
+fn a_task_is_explained_until_it_has_ended() {
+    let mut rig = Rig::new();
+    let client = rig.client();
+    let explain = |job, task| ClientRequest::Explain { job: JobId(job), task: TaskNumber(task) };
+    assert_eq!(rig.refused(client, explain(1, 0)), Refusal::NoJob(JobId(1)));
+    rig.submit(client, 2);
+    assert_eq!(rig.refused(client, explain(1, 2)), Refusal::NoTask(TaskNumber(2), JobId(1)));
+    let standing = |rig: &mut Rig, task| match rig.ask(client, explain(1, task)) {
+        ClientReply::Explained(explanation) => (explanation.standing, explanation.workers.len()),
+        other => panic!("no explanation: {other:?}"),
+    };
+    assert_eq!(standing(&mut rig, 0), (Standing::Infeasible, 0));
+    let mut worker = rig.worker(1);
+    assert_eq!(standing(&mut rig, 1), (Standing::NoRoom, 1));
+    worker.end(&mut rig, &Outcome::Finished);
+    assert_eq!(rig.refused(client, explain(1, 0)), Refusal::TaskEnded(TaskNumber(0), JobId(1)));
 }

@@ -3,7 +3,7 @@
 use hq_core::{
     Blob, Call, ClientRequest, Epoch, FromWorker, GrantId, IdList, JobId, JobSpec, JobState, JobTarget, LaneReport,
     LinkId, LossReason, Ordinal, OrdinalRange, Outcome, Parts, Profile, Report, Request, RequestId, RunEnd, Selector,
-    Seq, Span, Submit, TaskIds, WorkerConfig, WorkerResources, idlist::Run,
+    Seq, Span, Submit, TaskIds, TaskNumber, WorkerConfig, WorkerResources, idlist::Run,
 };
 use hq_node::{PeerRole, ServerInput};
 use proptest::prelude::*;
@@ -105,6 +105,8 @@ fn request() -> impl Strategy<Value = ClientRequest> {
         2 => (selector(), states).prop_map(|(jobs, states)| ClientRequest::ForgetJobs { jobs, states }),
         1 => selector().prop_map(ClientRequest::Jobs),
         1 => (selector(), any::<bool>()).prop_map(|(jobs, bodies)| ClientRequest::JobDetails { jobs, bodies }),
+        2 => (0u32..4, 0u32..6)
+            .prop_map(|(job, task)| ClientRequest::Explain { job: JobId(job), task: TaskNumber(task) }),
         2 => (selector(), any::<bool>())
             .prop_map(|(jobs, until_closed)| ClientRequest::WaitJobs { jobs, until_closed }),
         1 => selector().prop_map(ClientRequest::Workers),

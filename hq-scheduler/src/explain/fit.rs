@@ -1,6 +1,4 @@
-use hq_core::{
-    Amount, ClassId, Need, Obstacle, Quantity, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId,
-};
+use hq_core::{ClassId, Need, Obstacle, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId};
 
 use super::held::Held;
 use crate::{
@@ -8,10 +6,8 @@ use crate::{
     policy::Rank,
     round::{LANES_MAX, has_time},
     state::Worker,
+    utilization::{cpus_of, least_use},
 };
-
-/// A whole in the parts in which the least use of a worker is given.
-const WHOLE: u128 = 10_000;
 
 impl Scheduler {
     /// What of each worker a task of `class` could use. Whether others hold the place is only asked with a `rank`.
@@ -71,17 +67,11 @@ pub(super) fn need_of_time(now: Tick, worker: &Worker, wanted: Span) -> Option<R
 
 /// Nothing where the worker takes whatever comes.
 fn need_of_use(worker: &Worker, request: &Request) -> Option<Requirement> {
-    let share = u128::from(worker.config.min_utilization);
-    let total = u128::from(worker.pools.total("cpus").parts());
-    let wanted = Amount::from_parts(u64::try_from((total * share).div_ceil(WHOLE)).unwrap_or(u64::MAX));
+    let wanted = least_use(&worker.pools, worker.config.min_utilization);
     if wanted.is_zero() {
         return None;
     }
-    let more = request.entries().iter().find(|entry| entry.resource.as_str() == "cpus");
-    let more = more.map_or(Amount::ZERO, |entry| match entry.quantity {
-        Quantity::Amount(amount, _) => amount,
-        Quantity::All => worker.pools.total("cpus"),
-    });
+    let more = cpus_of(&worker.pools, request);
     let reached = worker.pools.uses_cpus().checked_add(more).unwrap_or(more);
     let obstacle = (reached < wanted).then_some(Obstacle::Utilization);
     Some(Requirement { need: Need::Utilization { wanted, reached }, obstacle })

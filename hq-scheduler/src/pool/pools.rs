@@ -100,6 +100,11 @@ impl Pools {
         self.find(name).map(|(shape, _)| shape.total).unwrap_or_default()
     }
 
+    /// All that the worker has, by name.
+    pub fn totals(&self) -> impl Iterator<Item = (&str, Amount)> {
+        self.shape.resources.iter().map(|shape| (shape.name.as_str(), shape.total))
+    }
+
     /// How much of the worker's cpus is in use.
     pub fn uses_cpus(&self) -> Amount {
         let (total, free) = (self.total(ResourceName::CPUS), self.free(ResourceName::CPUS));

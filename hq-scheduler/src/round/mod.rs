@@ -8,6 +8,7 @@ mod fill;
 mod gang;
 mod gap;
 mod hold;
+mod hypothetical;
 mod keep_off;
 mod lanes;
 mod level;
@@ -20,7 +21,9 @@ use std::collections::BTreeSet;
 
 use hq_core::{Ordinal, Tick, WorkerId};
 
-pub(crate) use self::{blocked::Blockers, lanes::has_time, ranks::Ranks, slots::LANES_MAX};
+pub(crate) use self::{
+    blocked::Blockers, hypothetical::fill_hypothetical, lanes::has_time, ranks::Ranks, slots::LANES_MAX,
+};
 
 use crate::{
     Scheduler,

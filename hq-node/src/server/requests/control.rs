@@ -86,6 +86,7 @@ impl ServerNode {
                 Ok(())
             }
             ClientRequest::SetPolicy { order, placement } => self.set_policy(link, id, &order, &placement),
+            ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);

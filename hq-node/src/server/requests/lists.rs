@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use hq_core::{ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, SubmitId, WorkerId};
+use hq_core::{
+    ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, SubmitId, TaskNumber, WorkerId,
+};
 use hq_scheduler::view::JobView;
 
 use super::super::{ServerNode, check, render};
@@ -29,6 +31,23 @@ impl ServerNode {
         };
         let details = self.present_jobs(jobs).into_iter().filter_map(detail).collect();
         self.reply(link, id, ClientReply::JobDetails(details));
+        Ok(())
+    }
+
+    pub(super) fn explain(
+        &mut self,
+        link: LinkId,
+        id: RequestId,
+        job: JobId,
+        number: TaskNumber,
+    ) -> Result<(), Refusal> {
+        let view = self.accepted_job(job).ok_or(Refusal::NoJob(job))?;
+        let task = self.scheduler.find(job, number).ok_or(Refusal::NoTask(number, job))?;
+        if !view.submits.iter().any(|(base, submit, _)| *base <= task && task < base.plus(submit.ids.count())) {
+            return Err(Refusal::NoTask(number, job));
+        }
+        let explanation = self.scheduler.explain(self.now, task).ok_or(Refusal::TaskEnded(number, job))?;
+        self.reply(link, id, ClientReply::Explained(Box::new(explanation)));
         Ok(())
     }
 
