@@ -50,6 +50,7 @@ const COMMANDS: &[&[&str]] = &[
     &["job", "open"],
     &["job", "close"],
     &["task", "list"],
+    &["simulate"],
 ];
 
 #[test]

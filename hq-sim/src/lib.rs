@@ -2,7 +2,8 @@
 //!
 //! [`Simulation`] describes a cluster and a workload, and runs it in virtual time: policies on workloads, or a cluster in which
 //! everything goes wrong that can, from one seed ([`chaos`]). [`invariants`] look on after each step. [`wfcommons`] reads
-//! recorded workflows. [`policy`] runs orders and placements alone on a [`workload`] and a description of a cluster ([`machines`]).
+//! recorded workflows. [`policy`] runs orders and placements alone on a [`workload`] and a description of a cluster ([`machines`]); [`picture`] draws
+//! what came of it.
 
 mod body;
 mod chaos;
@@ -10,6 +11,7 @@ mod cluster;
 pub mod invariants;
 pub mod machines;
 mod model;
+pub mod picture;
 pub mod policy;
 mod report;
 mod text;

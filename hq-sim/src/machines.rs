@@ -12,7 +12,7 @@
 //! | option | means |
 //! |---|---|
 //! | `group=NAME` | tasks on several nodes use workers of one group; `default` without it |
-//! | `host=NAME` | a name to be shown |
+//! | `host=NAME` | a name to be shown; in quotes where it has blanks |
 //! | `arrives=DURATION` | they come so long after the beginning |
 //! | `time-limit=DURATION` | they go so long after they came |
 //! | `min-utilization=SHARE` | tasks only if they use at least this share of the cpus |
@@ -140,8 +140,8 @@ const OPTIONS: [&str; 5] = ["group", "host", "arrives", "time-limit", "min-utili
 fn set_option(group: &mut WorkerGroup, name: &str, value: &str) -> Result<(), String> {
     let span = || Span::parse(value).map_err(|error| error.to_string());
     match name {
-        "group" => group.config.group = value.to_owned(),
-        "host" => group.config.hostname = value.to_owned(),
+        "group" => group.config.group = unquoted(value),
+        "host" => group.config.hostname = unquoted(value),
         "arrives" => group.arrives = span()?,
         "time-limit" => {
             let limit = span()?;
@@ -157,6 +157,10 @@ fn set_option(group: &mut WorkerGroup, name: &str, value: &str) -> Result<(), St
         }
     }
     Ok(())
+}
+
+fn unquoted(value: &str) -> String {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned()
 }
 
 #[cfg(test)]
@@ -195,7 +199,7 @@ mod tests {
             ("# all\n\n3x cpus=1 # few\n;;\n", &["3 cpus:1 node default - 0s 0"]),
             ("cpus=2 foo=[\"a; #b\",c]", &["1 cpus:2,foo:2 node default - 0s 0"]),
             (
-                "2x cpus=8 mem=sum(0.5) group=g host=h time-limit=1h30m arrives=90 min-utilization=0.25",
+                "2x cpus=8 mem=sum(0.5) group=g host=\"h\" time-limit=1h30m arrives=90 min-utilization=0.25",
                 &["2 cpus:8,mem:0.5 h g 1h 30m 1m 30s 2500"],
             ),
             ("100000x cpus=1", &["100000 cpus:1 node default - 0s 0"]),

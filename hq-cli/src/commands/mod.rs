@@ -2,6 +2,7 @@
 
 mod job;
 mod server;
+mod simulate;
 mod submit;
 mod task;
 mod tree;

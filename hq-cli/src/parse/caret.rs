@@ -1,4 +1,5 @@
 use hq_core::{IdList, IdListError, ResourceParseError};
+use hq_sim::machines::TextError;
 
 use crate::output::inert;
 
@@ -12,6 +13,14 @@ pub(super) fn with_caret(text: &str, at: usize, reason: &str) -> String {
 /// Shows an error in a resource.
 pub(crate) fn resource_error(error: &ResourceParseError) -> String {
     with_caret(&error.text, error.at, &error.reason)
+}
+
+/// Shows an error in a description.
+pub(crate) fn text_error(text: &str, error: &TextError) -> String {
+    let line = text.split('\n').take(error.line.saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>();
+    let chars = text.get(line..).unwrap_or_default().char_indices();
+    let at = chars.map(|(at, _)| line + at).nth(error.column.saturating_sub(1)).unwrap_or(text.len());
+    with_caret(text, at, &error.reason)
 }
 
 /// Shows an error in a list of ids.
@@ -47,6 +56,12 @@ mod tests {
         assert_eq!(with_caret("2 foo", 2, "expected x"), "expected x\n  2 foo\n    ^");
         assert_eq!(with_caret("é\tx", 3, "r"), "r\n  é\\tx\n     ^");
         assert_eq!(with_caret("", 7, "r"), "r\n  \n  ^");
+    }
+
+    #[test]
+    fn descriptions_of_several_lines() {
+        let error = hq_sim::machines::parse("cpus=1\né=1").expect_err("refused");
+        assert!(text_error("cpus=1\né=1", &error).ends_with("\n  cpus=1\\né=1\n          ^"));
     }
 
     #[test]

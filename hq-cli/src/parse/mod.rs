@@ -8,6 +8,7 @@ mod selector;
 mod stdio;
 mod values;
 
+pub(crate) use caret::text_error;
 pub(crate) use crash_limit::crash_limit;
 pub(crate) use env::{EnvVar, EnvVarParser};
 pub(crate) use reader::reader;

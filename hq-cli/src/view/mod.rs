@@ -10,6 +10,7 @@ mod program;
 mod requests;
 mod resources;
 mod server;
+mod simulation;
 mod state;
 
 mod task_list;
@@ -25,6 +26,9 @@ pub(crate) use placement::{host_names, locate};
 pub(crate) use program::{Body, body, final_paths};
 pub(crate) use resources::resource_summary;
 pub(crate) use server::{server_json, server_table};
+pub(crate) use simulation::{
+    Simulated, cluster_text, simulation_json, simulation_line, simulation_table, simulation_title,
+};
 pub(crate) use task_list::{has_cut_error, task_list};
 pub(crate) use worker_info::worker_details;
 pub(crate) use worker_json::worker_json;

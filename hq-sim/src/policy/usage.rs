@@ -55,6 +55,13 @@ impl Usage {
         used.into_iter().zip(offered).map(|(used, offered)| used as f64 / offered.max(1) as f64).collect()
     }
 
+    /// Share of [`total`](Self::total) that was used in `n` equal parts of the time.
+    pub fn levels(&self, n: usize) -> Vec<f64> {
+        let length = self.to.since(self.from).0.max(1) as f64;
+        let whole = length * self.total.parts().max(1) as f64;
+        self.areas(&self.steps, n).into_iter().map(|used| used as f64 / whole).collect()
+    }
+
     /// Amount × time in `n` equal parts of the time.
     fn areas(&self, steps: &[(Tick, Amount)], n: usize) -> Vec<u128> {
         let length = u128::from(self.to.since(self.from).0);
@@ -108,5 +115,6 @@ mod tests {
         // Two of the four leave in the middle, and what is left was used wholly or half.
         usage.offer(Tick(25), Amount::units(2));
         assert_eq!(usage.buckets(2), [50.0 / 60.0, 20.0 / 30.0]);
+        assert_eq!(usage.levels(2), [50.0 / 60.0, 20.0 / 60.0]);
     }
 }

@@ -32,7 +32,9 @@ pub mod graphs;
 pub mod job_list;
 mod model;
 pub mod openb;
+mod request;
 pub mod swf;
 
 pub use format::{Format, Input, ReadError, read};
 pub use model::{Workload, WorkloadError, WorkloadTask};
+pub use request::request_text;
