@@ -33,6 +33,7 @@ impl Scheduler {
             // A policy of an embedder that is not registered this time: the default decides until one is chosen.
             self.actions.push_back(Action::Warn(error));
         }
+        self.note_popularity_of_waiting();
         fx.ready.extend(self.state.ready.keys().copied());
         self.mind.moved.extend(self.state.ready.keys().copied());
         // An abort for too many failures may have been cut short.
@@ -60,6 +61,7 @@ impl Scheduler {
         let base = Ordinal(self.state.next_ordinal);
         let mut fx = Effects::default();
         self.emit(now, Fact::Submitted { job, base, submit: Arc::new(submit) }, &mut fx);
+        self.note_popularity(base);
         self.settle(now, fx);
         Ok(job)
     }
@@ -123,6 +125,7 @@ impl Scheduler {
         let fact = Fact::PolicyChanged { order: order.to_owned(), placement: placement.to_owned() };
         self.emit(now, fact, &mut Effects::default());
         self.mind.moved.extend(self.state.ready.keys().copied());
+        self.mind.known_places.clear();
         self.mind.dirty_queues.extend(self.state.ready.keys().copied());
         self.mind.dirty_workers.extend(self.state.workers.keys().copied());
         self.mind.needs_round = true;

@@ -33,6 +33,7 @@ mod mind;
 mod news;
 pub mod policy;
 pub mod pool;
+mod popular;
 mod round;
 mod scheduler;
 mod settle;

@@ -4,7 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
-use crate::{CancelToken, idle::Idle, policy::Rank, round::Ranks, state::QueueKey};
+use crate::{
+    CancelToken,
+    idle::Idle,
+    policy::{Rank, Typical},
+    popular::Popular,
+    round::{KnownPlaces, Ranks},
+    state::QueueKey,
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mind {
@@ -20,6 +27,12 @@ pub(crate) struct Mind {
     pub(crate) mean_run: BTreeMap<Ordinal, Span>,
     /// Workers that could ever run the class.
     pub(crate) capable: BTreeMap<ClassId, Capable>,
+    /// Of these, what the placement says of them.
+    pub(crate) known_places: KnownPlaces,
+    /// Which classes most tasks belong to.
+    pub(crate) popular: Popular,
+    /// The most popular of them, as of lately.
+    pub(crate) typical: Typical,
     /// All that the present workers have, in parts.
     pub(crate) totals: BTreeMap<String, u64>,
     /// Which workers have the body of a submit.

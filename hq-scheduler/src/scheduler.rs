@@ -40,6 +40,7 @@ impl Scheduler {
     /// Makes a placement known, to be chosen by its name. One of the same name is replaced.
     pub fn add_placement(&mut self, placement: Box<dyn Placement>) {
         self.policies.add_placement(placement);
+        self.mind.known_places.clear();
     }
 
     /// Names of the orders that can be chosen, ascending.
@@ -92,7 +93,8 @@ impl Scheduler {
             self.mind.places = None;
         }
         match fact {
-            Fact::GrantOpened { grant, class, .. } => {
+            Fact::GrantOpened { grant, workers, class, .. } => {
+                workers.iter().for_each(|worker| self.mind.known_places.touch(*worker));
                 self.mind.lanes.insert(*grant, LaneMind::default());
                 *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
                 self.note_depth(*grant);

@@ -22,6 +22,7 @@ impl Scheduler {
 
     /// Adds a worker's resources to the cluster's, or takes them away.
     pub(crate) fn count_resources(&mut self, config: &WorkerConfig, add: bool) {
+        self.mind.known_places.clear();
         for def in config.resources.resources() {
             let total = self.mind.totals.entry(def.name.as_str().to_owned()).or_insert(0);
             let amount = def.kind.total().parts();
@@ -53,6 +54,7 @@ impl Scheduler {
 
     /// Notes that a worker may have room for anything again.
     pub(crate) fn note_room(&mut self, worker: WorkerId) {
+        self.mind.known_places.touch(worker);
         for workers in self.mind.capable.values_mut().filter(|workers| workers.all.contains(&worker)) {
             workers.roomy.insert(worker);
         }

@@ -43,7 +43,7 @@ fn vectors() {
     assert!(wrong.is_empty(), "{} of the vectors differ:\n{}", wrong.len(), wrong.join("\n"));
     // Some case tells any two placements apart.
     for one in PLACEMENTS {
-        for other in PLACEMENTS.iter().filter(|other| *other != one) {
+        for other in PLACEMENTS.iter().filter(|other| **other != one) {
             let found = |rows: &[(String, String)], name: &str| {
                 rows.iter().find(|(policy, _)| policy == name).map(|(_, found)| found.clone())
             };
@@ -56,7 +56,7 @@ fn vectors() {
     }
 }
 
-const PLACEMENTS: &[&str] = &["pack", "least-loaded", "round-robin", "first-fit"];
+const PLACEMENTS: [&str; 5] = ["pack", "least-loaded", "round-robin", "first-fit", "least-fragmenting"];
 
 /// The worker of each task, from 1, or `-`; what `/` parts comes later. `!NAME` lets another placement decide from then on.
 fn run(placement: &str, workers: &str, tasks: &str) -> String {

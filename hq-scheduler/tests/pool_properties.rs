@@ -72,6 +72,24 @@ struct Naive<'a> {
     mem: u64,
 }
 
+/// Of what is free a request can use all or nothing, or all but the indices that are too small for it.
+fn check_useless(pools: &Pools, request: &Request, fits: bool) {
+    for n in NAMES {
+        let line = request.entries().iter().find(|entry| entry.resource.as_str() == n);
+        let expected = match line.map(|entry| entry.quantity) {
+            None => 0,
+            Some(_) if !fits => pools.free(n).parts(),
+            Some(Quantity::All) => 0,
+            Some(Quantity::Amount(amount, _)) => {
+                let part = amount.fraction();
+                let free = (0..64).map(|index| pools.free_of_index(n, index).parts());
+                free.filter(|free| *free < Amount::PARTS && (part == 0 || *free < part)).sum()
+            }
+        };
+        assert_eq!(pools.useless(request, n).parts(), expected, "{n} of {pools:?} for {request:?}");
+    }
+}
+
 impl<'a> Naive<'a> {
     fn new(worker: &'a WorkerResources, held: &[Allocation]) -> Self {
         let idle = |n: &'static str| {
@@ -271,6 +289,8 @@ proptest! {
                 let naive = Naive::new(&worker, &held);
                 let answer = pools.allocate(&request);
                 prop_assert_eq!(answer.is_some(), naive.fits_softly(&request) && naive.strict_accepts(&request));
+                prop_assert_eq!(answer.is_some(), pools.fits(&request));
+                check_useless(&pools, &request, answer.is_some());
                 prop_assert_eq!(initial.allocate(&request).is_some(), pools.could_ever(&request));
                 prop_assert_eq!(pools.fits_count(&request, 7), count(&pools, &request, 7));
                 if let Some(allocation) = answer {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Those that the core knows.
-const PLACEMENTS: [&str; 4] = ["pack", "least-loaded", "round-robin", "first-fit"];
+const PLACEMENTS: [&str; 5] = ["pack", "least-loaded", "round-robin", "first-fit", "least-fragmenting"];
 
 /// A small cluster in which everything goes wrong that can: the seed chooses shapes, faults, tasks and requests.
 ///

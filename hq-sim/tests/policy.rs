@@ -2,6 +2,8 @@
 
 mod policy_reference;
 
+use std::cell::Cell;
+
 use hq_core::{Request, Rng, Span, Tick, WorkerConfig, WorkerResources};
 use hq_scheduler::policy::{Order, PassRule, Placement, PlacementKey, QueueView, Rank, SlotView};
 use hq_sim::{
@@ -9,11 +11,13 @@ use hq_sim::{
     policy::{Report, Simulation},
     workload::{
         Workload, WorkloadTask,
-        generate::{Mix, PlanInstance, array},
+        generate::{Mix, PlanInstance, array, gpu_nodes, gpu_pods},
         job_list, openb,
     },
 };
 use policy_reference::{Backfilling, By};
+
+const PLACEMENTS: [&str; 5] = ["pack", "least-loaded", "round-robin", "first-fit", "least-fragmenting"];
 
 fn worker(cpus: u32) -> WorkerConfig {
     WorkerConfig::new("node", WorkerResources::cpus(cpus).unwrap())
@@ -37,7 +41,7 @@ fn makespans_are_what_they_must_be() {
     for (workers, cpus, n, each, rounds) in [(1, 1, 10, 1, 10), (2, 4, 80, 1, 10), (3, 4, 6, 4, 2), (2, 3, 9, 2, 5)] {
         let tasks = array(n, &Request::cpus(each).unwrap(), Span::secs(10)).unwrap();
         for order in ["priority", "fcfs"] {
-            for placement in ["pack", "least-loaded", "round-robin", "first-fit"] {
+            for placement in PLACEMENTS {
                 let simulation = Simulation::new(1).workers(workers, &worker(cpus)).workload(&tasks);
                 let report = simulation.policy(order, placement).run().unwrap();
                 assert_eq!(report.makespan, Span::secs(10 * rounds), "{workers}x{cpus} {order} {placement}");
@@ -194,6 +198,23 @@ impl Placement for Hostile {
     }
 }
 
+/// Extremes, and another answer each time it is asked.
+#[derive(Debug, Default)]
+struct Fickle(Cell<u64>);
+
+impl Placement for Fickle {
+    fn name(&self) -> &str {
+        "fickle"
+    }
+
+    fn key(&self, slot: &SlotView<'_>) -> PlacementKey {
+        let asked = self.0.get() + 1;
+        self.0.set(asked);
+        let extreme = |n: u64| [i64::MIN, i64::MAX, 0, -1][(n % 4) as usize];
+        (extreme(asked), extreme(asked / 4 + u64::from(slot.variant)))
+    }
+}
+
 fn hold(report: &Report, workload: &Workload) {
     assert_eq!(report.finished, workload.jobs().len() as u64);
     for (job, run) in workload.jobs().iter().zip(&report.runs) {
@@ -222,13 +243,19 @@ fn hostile_policies_are_only_unfair() {
             });
             workload = Workload::new("graph", tasks.collect()).unwrap();
         }
-        for (order, placement) in
-            [("priority", "pack"), ("fcfs", "least-loaded"), ("hostile", "hostile"), ("priority", "hostile")]
-        {
+        for (order, placement) in [
+            ("priority", "pack"),
+            ("fcfs", "least-loaded"),
+            ("hostile", "hostile"),
+            ("priority", "hostile"),
+            ("priority", "fickle"),
+            ("hostile", "least-fragmenting"),
+        ] {
             let run = || {
                 let simulation =
                     Simulation::new(seed).workers(2, &worker(8)).workers(1, &worker(3)).workload(&workload);
                 let simulation = simulation.add_order(Box::new(Hostile(seed))).add_placement(Box::new(Hostile(seed)));
+                let simulation = simulation.add_placement(Box::new(Fickle::default()));
                 simulation.policy(order, placement).run().unwrap()
             };
             let report = run();
@@ -388,4 +415,77 @@ fn policies_are_listed() {
     assert!(simulation.orders().iter().any(|name| name == "hostile"));
     assert!(simulation.orders().iter().any(|name| name == "fcfs"));
     assert!(simulation.placements().is_sorted() && simulation.placements().iter().any(|name| name == "pack"));
+}
+
+/// A quarter of a GPU that is too small for others, and GPUs without cpus.
+#[test]
+fn what_is_free_and_of_no_use() {
+    let node = openb::read_nodes("sn,cpu_milli,memory_mib,gpu,model\nn,4000,1024,2,\n").unwrap();
+    let pod = |cpu_milli, gpu_milli, from, to| openb::Pod {
+        name: String::new(),
+        cpu_milli,
+        memory_mib: 0,
+        gpus: u32::from(gpu_milli > 0),
+        gpu_milli,
+        models: vec![],
+        created: Span::secs(from),
+        deleted: Span::secs(to),
+    };
+    // Of the 0.4 left by the first none can be used; of the 0.5 left by the second, half of the tasks can make use. While the
+    // third has all cpus, both GPUs are of no use.
+    let pods = [pod(1000, 600, 0, 10), pod(1000, 500, 20, 30), pod(4000, 0, 40, 50)];
+    let workload = openb::workload("pods", &pods).unwrap();
+    let report = Simulation::new(1).workers(1, &node[0].config().unwrap()).workload(&workload).run().unwrap();
+    let gpus = report.useless.iter().find(|usage| usage.resource.as_str() == openb::GPUS).unwrap();
+    let at = |secs: u64| gpus.at(Tick(secs * 1_000_000)).to_string();
+    assert_eq!([0, 5, 15, 25, 35, 45, 50].map(at), ["0.4", "0.4", "0", "0.25", "0", "2", "0"]);
+    let (useless, free) = (4.0 + 2.5 + 20.0, 100.0 - 6.0 - 5.0);
+    assert!((report.fragmentation(openb::GPUS) - useless / free).abs() < 1e-9, "{}", report.fragmentation(openb::GPUS));
+    assert_eq!(report.fragmentation("nothing"), 0.0);
+    assert!(report.to_string().contains("% of the rest of no use"), "{report}");
+}
+
+/// Pods that do not go, until as many GPUs are asked for as there are: how many are in use then, in parts.
+fn gpus_in_use(placement: &str, seed: u64) -> u64 {
+    let mut rng = Rng::new(seed);
+    let (nodes, pods) = (gpu_nodes(&mut rng, 40), gpu_pods(&mut rng, 100));
+    let gpus = nodes.iter().map(|node| node.gpus).sum();
+    let arrivals = openb::arrivals(&pods, gpus, 130, &mut rng).unwrap();
+    let mut simulation = Simulation::new(seed).add_order(Box::new(Arrival)).workload(&arrivals.workload);
+    for node in &nodes {
+        simulation = simulation.workers(1, &node.config().unwrap());
+    }
+    let report = simulation.policy("arrival", placement).until(arrivals.full_at).run().unwrap();
+    report.usage_of(openb::GPUS).unwrap().at(Tick(arrivals.full_at.0)).parts()
+}
+
+/// Whoever came first, and anything may overtake.
+#[derive(Debug)]
+struct Arrival;
+
+impl Order for Arrival {
+    fn name(&self) -> &str {
+        "arrival"
+    }
+
+    fn rank(&self, queue: &QueueView) -> Rank {
+        (queue.head.0.cast_signed(), 0)
+    }
+
+    fn pass_rule(&self) -> PassRule {
+        PassRule::Free
+    }
+}
+
+#[test]
+fn least_fragmenting_puts_more_gpus_to_use() {
+    let placements = ["least-fragmenting", "pack", "first-fit", "round-robin"];
+    let mut sums = placements.map(|_| 0);
+    for seed in 0..4 {
+        for (sum, placement) in sums.iter_mut().zip(placements) {
+            *sum += gpus_in_use(placement, seed);
+        }
+    }
+    let [best, others @ ..] = sums;
+    assert!(others.iter().all(|other| *other < best), "{placements:?}: {sums:?}");
 }

@@ -9,7 +9,7 @@ mod policy_reference;
 
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
-use hq_core::{Rng, Span, Tick, WorkerConfig, WorkerResources};
+use hq_core::{Amount, Rng, Span, Tick, WorkerConfig, WorkerResources};
 use hq_scheduler::policy::{Order, PassRule, Placement, PlacementKey, QueueView, Rank, SlotView};
 use hq_sim::{
     policy::{Report, Simulation},
@@ -142,7 +142,7 @@ impl Order for Levels {
     }
 }
 
-/// The fullest GPU node on which it fits.
+/// The fullest GPU node on which it fits: what is left of all GPUs and cpus there, by their share of the largest node.
 #[derive(Debug)]
 struct BestFit;
 
@@ -152,32 +152,64 @@ impl Placement for BestFit {
     }
 
     fn key(&self, slot: &SlotView<'_>) -> PlacementKey {
-        (slot.free_of(openb::GPUS).parts().cast_signed(), slot.free_of(openb::CPU).parts().cast_signed())
+        let after = slot.after();
+        let share = |resource, largest: u64| (after.free(resource).parts() * 1_000 / largest).cast_signed();
+        (share(openb::GPUS, 8 * Amount::PARTS) + share(openb::CPU, 128 * Amount::PARTS), 0)
     }
 }
 
-/// Arrivals until as many GPUs are asked for as there are: how many are in use.
+/// Anywhere.
+#[derive(Debug)]
+struct Anywhere(u64);
+
+impl Placement for Anywhere {
+    fn name(&self) -> &str {
+        "random"
+    }
+
+    fn key(&self, slot: &SlotView<'_>) -> PlacementKey {
+        let lane = slot.last_lane.map_or(0, |lane| u64::from(lane.n));
+        let mut rng = Rng::new(self.0 ^ u64::from(slot.worker.0) << 32 ^ lane);
+        (rng.next_u64().cast_signed(), 0)
+    }
+}
+
+/// Arrivals until as many GPUs are asked for as there are: how many are in use then. `HQ_SIM_SEEDS` says how often; the
+/// published figures are means of ten.
 #[test]
 fn fractional_gpus() {
     let Some(nodes) = data("fgd/openb_node_list_gpu_node.csv") else { return };
     let nodes = openb::read_nodes(&nodes).unwrap();
     let gpus: u32 = nodes.iter().map(|node| node.gpus).sum();
     assert_eq!((nodes.len(), gpus), (1213, 6212));
-    for list in ["default", "gpushare40"] {
+    let seeds: u64 = std::env::var("HQ_SIM_SEEDS").map_or(1, |seeds| seeds.parse().unwrap());
+    for (list, reach) in [("default", 95.2), ("gpushare40", 93.9)] {
         let pods = openb::read_pods(&data(&format!("fgd/openb_pod_list_{list}.csv")).unwrap()).unwrap();
         assert_eq!(pods.len(), 8152);
-        let arrivals = openb::arrivals(&pods, gpus, 130, &mut Rng::new(1)).unwrap();
-        for placement in ["pack", "best-fit"] {
-            let mut simulation = Simulation::new(1).add_order(Box::new(Levels)).add_placement(Box::new(BestFit));
-            for node in &nodes {
-                simulation = simulation.workers(1, &node.config().unwrap());
+        for placement in ["random", "best-fit", "first-fit", "pack", "least-fragmenting"] {
+            let mut shares = vec![];
+            let begun = std::time::Instant::now();
+            for seed in 1..=seeds {
+                let arrivals = openb::arrivals(&pods, gpus, 130, &mut Rng::new(seed)).unwrap();
+                let mut simulation = Simulation::new(seed).add_order(Box::new(Levels));
+                simulation = simulation.add_placement(Box::new(BestFit)).add_placement(Box::new(Anywhere(seed)));
+                for node in &nodes {
+                    simulation = simulation.workers(1, &node.config().unwrap());
+                }
+                let simulation = simulation.workload(&arrivals.workload).policy("levels", placement);
+                let report: Report = simulation.until(arrivals.full_at).run().unwrap();
+                let used = report.usage_of(openb::GPUS).unwrap().at(Tick(arrivals.full_at.0));
+                shares.push(used.parts() as f64 / f64::from(gpus) / 100.0);
             }
-            let simulation = simulation.workload(&arrivals.workload).policy("levels", placement);
-            let report: Report = simulation.until(arrivals.full_at.times(1)).run().unwrap();
-            let used = report.usage_of(openb::GPUS).unwrap().at(Tick(arrivals.full_at.0));
-            let share = used.parts() as f64 / f64::from(gpus) / 100.0;
-            eprintln!("openb {list}, {placement}: {share:.2} % of {gpus} GPUs, {} pods placed", report.started);
-            assert!(share > 80.0 && report.makespan > Span::ZERO);
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            let sd = (shares.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / shares.len() as f64).sqrt();
+            let took = begun.elapsed().as_secs_f64() / seeds as f64;
+            eprintln!(
+                "openb {list}, {placement}: {mean:.2} % of {gpus} GPUs, sd {sd:.2}, {seeds} seeds of {took:.1} s"
+            );
+            if placement == "least-fragmenting" {
+                assert!(mean >= reach, "{list}: {shares:?}");
+            }
         }
     }
 }

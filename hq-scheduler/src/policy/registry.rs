@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{Fcfs, FirstFit, LeastLoaded, Order, Pack, Placement, Priority, RoundRobin};
+use super::{Fcfs, FirstFit, LeastFragmenting, LeastLoaded, Order, Pack, Placement, Priority, RoundRobin};
 
 /// The policies that can be chosen by name, and the ones that decide.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ impl Default for Policies {
         policies.add_placement(Box::new(LeastLoaded));
         policies.add_placement(Box::new(RoundRobin));
         policies.add_placement(Box::new(FirstFit));
+        policies.add_placement(Box::new(LeastFragmenting));
         policies
     }
 }

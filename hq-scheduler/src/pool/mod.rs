@@ -14,6 +14,7 @@
 //! | `choice` | which groups, and whether a strict policy accepts them |
 //! | `search` | the exact bounded search behind `choice` |
 //! | `count` | how often a request fits |
+//! | `glance` | a resource in a few figures, to look at many requests at once |
 //! | `obstacle` | why it does not |
 //! | `signature` | what two workers must have in common to be interchangeable |
 
@@ -21,6 +22,7 @@ mod allocate;
 mod choice;
 mod count;
 mod free;
+mod glance;
 mod obstacle;
 mod pools;
 mod search;
@@ -28,5 +30,6 @@ mod shape;
 mod signature;
 mod spread;
 
+pub(crate) use glance::{Glance, is_strict};
 pub use pools::Pools;
 pub use signature::Signature;

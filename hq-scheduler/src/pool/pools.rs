@@ -5,6 +5,7 @@ use hq_core::{Allocation, Amount, GrantedResource, Obstacle, Piece, Quantity, Re
 use super::{
     allocate,
     free::{Free, Indexed},
+    glance::Glance,
     shape::{ResourceShape, Shape},
     signature::Signature,
 };
@@ -56,6 +57,21 @@ impl Pools {
     /// or unsound.
     pub fn release(&mut self, allocation: &Allocation) -> bool {
         self.change(allocation, Amount::checked_add)
+    }
+
+    /// How much of what is free of a resource is of no use to `request`: all of it where the request does not fit, else what is
+    /// free of used indices that are too small for its fraction. Nothing where it does not ask for the resource.
+    pub fn useless(&self, request: &Request, name: &str) -> Amount {
+        let Some(entry) = request.entries().iter().find(|entry| entry.resource.as_str() == name) else {
+            return Amount::ZERO;
+        };
+        let glance = self.glance(name);
+        Amount::from_parts(if self.fits(request) { glance.scraps(entry.quantity) } else { glance.free })
+    }
+
+    /// A resource in a few figures; nothing where the worker lacks it.
+    pub(crate) fn glance(&self, name: &str) -> Glance {
+        self.find(name).map(|(shape, free)| Glance::new(shape.total, free)).unwrap_or_default()
     }
 
     /// How many times `request` fits one after the other, starting now; counts no further than `max`.

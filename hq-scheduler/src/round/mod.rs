@@ -13,6 +13,7 @@ mod keep_off;
 mod lanes;
 mod level;
 mod place;
+mod places;
 mod ranks;
 mod recall;
 mod slots;
@@ -22,7 +23,8 @@ use std::collections::BTreeSet;
 use hq_core::{Ordinal, Tick, WorkerId};
 
 pub(crate) use self::{
-    blocked::Blockers, hypothetical::fill_hypothetical, lanes::has_time, ranks::Ranks, slots::LANES_MAX,
+    blocked::Blockers, hypothetical::fill_hypothetical, lanes::has_time, places::KnownPlaces, ranks::Ranks,
+    slots::LANES_MAX,
 };
 
 use crate::{

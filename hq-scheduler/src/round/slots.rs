@@ -1,18 +1,17 @@
 //! Places for the tasks of one queue: the placement ranks them, the core takes one after the other while they fit.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
-use super::{blocked::Blockers, lanes::has_time};
+use super::{
+    blocked::Blockers,
+    lanes::has_time,
+    places::{Place, Room},
+};
 use crate::{
     Action, Scheduler,
-    policy::{PlacementKey, Rank, SlotView},
-    pool::Pools,
+    policy::Rank,
     state::{Effects, QueueKey, Worker},
 };
 
@@ -27,22 +26,6 @@ pub(super) struct Slot {
     /// Those of one turn get their first tasks before those of the next, in order of their workers.
     pub(super) turn: usize,
 }
-
-/// What a worker has left in a pass.
-struct Room<'a> {
-    pools: Cow<'a, Pools>,
-    lanes: usize,
-    last_lane: Option<GrantId>,
-}
-
-impl<'a> Room<'a> {
-    fn of(worker: &'a Worker) -> Self {
-        Self { pools: Cow::Borrowed(&worker.pools), lanes: worker.grants.len(), last_lane: worker.last_lane }
-    }
-}
-
-/// A worker and a variant that fits there, by what the placement says of it.
-type Place = (PlacementKey, WorkerId, u8);
 
 impl Scheduler {
     /// Starts up to `budget` tasks of a queue; says how many.
@@ -59,18 +42,14 @@ impl Scheduler {
         if self.state.classes.get(key.class).is_gang() {
             return self.place_gangs(now, key, rank, budget, candidates, blockers);
         }
-        let (slots, full) = self.choose_slots(now, key, rank, budget, candidates, blockers);
-        if let Some(capable) = self.mind.capable.get_mut(&key.class) {
-            for worker in full {
-                capable.roomy.remove(&worker);
-            }
-        }
+        self.learn_places(key.class);
+        let slots = self.choose_slots(now, key, rank, budget, candidates, blockers);
         let n = slots.len() as u64;
         self.open_lanes(now, key, slots, budget);
         n
     }
 
-    /// Places that the tasks get, and workers that turned out to have none.
+    /// Places that the tasks get.
     fn choose_slots(
         &self,
         now: Tick,
@@ -79,72 +58,45 @@ impl Scheduler {
         budget: u64,
         candidates: Option<&BTreeSet<WorkerId>>,
         blockers: &mut Blockers,
-    ) -> (Vec<Slot>, Vec<WorkerId>) {
-        let Some(capable) = self.mind.capable.get(&key.class) else { return Default::default() };
-        let candidates: Vec<WorkerId> = match candidates {
-            Some(some) => some.intersection(&capable.roomy).copied().collect(),
-            None => capable.roomy.iter().copied().collect(),
-        };
+    ) -> Vec<Slot> {
         let requests = &self.state.classes.get(key.class).requests;
-        let mut heap: BTreeSet<Place> = BTreeSet::new();
+        let some = candidates.map(|workers| self.mind.known_places.sorted_of(key.class, workers.iter()));
+        let all = some.is_none().then(|| self.mind.known_places.sorted(key.class));
+        let mut known = some.into_iter().flatten().chain(all.into_iter().flatten()).peekable();
         // Of workers that got something: what is left, and the places there that count now.
         let mut used: BTreeMap<WorkerId, (Room<'_>, Vec<Place>)> = BTreeMap::new();
-        let mut full = Vec::new();
-        for worker in candidates {
-            let Some(known) = self.state.workers.get(&worker).filter(|known| known.gang.is_none()) else { continue };
-            let places = self.places(now, worker, known, &Room::of(known), requests);
-            if places.is_empty() {
-                full.push(worker);
-            }
-            if !blockers.refused.contains(&(key.class, worker)) {
-                heap.extend(places);
-            }
-        }
+        let mut anew: BTreeSet<Place> = BTreeSet::new();
         let mut slots: Vec<Slot> = Vec::new();
         while (slots.len() as u64) < budget {
-            let Some(place) = heap.pop_first() else { break };
-            let (_, worker, variant) = place;
-            let Some(known) = self.state.workers.get(&worker) else { continue };
-            let (room, places) = used.entry(worker).or_insert_with(|| (Room::of(known), vec![place]));
-            if room.lanes >= LANES_MAX || !places.contains(&place) {
-                continue;
-            }
-            let Some(allocation) = room.pools.allocate(&requests[usize::from(variant)]) else { continue };
-            if !self.may_pass(now, blockers, rank, key.class, worker, &room.pools)
-                || !room.pools.to_mut().take(&allocation)
+            let next = match (known.peek(), anew.first()) {
+                (Some(place), Some(other)) if other < place => anew.pop_first(),
+                (None, _) => anew.pop_first(),
+                (Some(_), _) => known.next(),
+            };
+            let Some(place) = next else { break };
+            let (_, id, variant) = place;
+            let Some(worker) = self.state.workers.get(&id) else { continue };
+            let Some(request) = requests.get(usize::from(variant)) else { continue };
+            if used.get(&id).is_some_and(|(_, places)| !places.contains(&place))
+                || blockers.refused.contains(&(key.class, id))
+                || !has_time(worker.deadline(), now, request.min_time())
             {
                 continue;
             }
-            room.lanes += 1;
-            room.last_lane = Some(self.next_lane(slots.len()));
-            // What it takes changes the keys of all places there.
-            *places = self.places(now, worker, known, room, requests);
-            heap.extend(places.iter().copied());
-            slots.push(Slot { worker, variant, allocation, turn: slots.len() });
-        }
-        (slots, full)
-    }
-
-    /// The variants that fit on a worker of which so much is free, and their keys.
-    fn places(
-        &self,
-        now: Tick,
-        worker: WorkerId,
-        known: &Worker,
-        room: &Room<'_>,
-        requests: &[Arc<Request>],
-    ) -> Vec<Place> {
-        let place = |(variant, request): (u8, &Arc<Request>)| {
-            if !has_time(known.deadline(), now, request.min_time()) {
-                return None;
+            let (room, places) = used.entry(id).or_insert_with(|| (Room::of(worker), vec![]));
+            if room.lanes >= LANES_MAX || !self.may_pass(now, blockers, rank, key.class, id, &room.pools) {
+                continue;
             }
-            let allocation = &room.pools.allocate(request)?;
-            let (free, value) = (&*room.pools, self.value(request, &room.pools));
-            let (lanes, last_lane) = (room.lanes, room.last_lane);
-            let slot = SlotView { worker, free, lanes, last_lane, variant, allocation, value };
-            Some((self.policies.placement().key(&slot), worker, variant))
-        };
-        (0..).zip(requests).filter_map(place).collect()
+            let Some(allocation) = room.pools.allocate(request) else { continue };
+            if !room.open(self.next_lane(slots.len()), &allocation) {
+                continue;
+            }
+            // What it takes changes the keys of all places there.
+            *places = self.places(id, room, requests);
+            anew.extend(places.iter().copied());
+            slots.push(Slot { worker: id, variant, allocation, turn: slots.len() });
+        }
+        slots
     }
 
     /// About the grant that the lane gets which is opened after `opened` others.

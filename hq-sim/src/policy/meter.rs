@@ -5,6 +5,7 @@ use hq_core::{Amount, GrantId, Ordinal, Outcome, ResourceName, Span, Tick, Worke
 use super::{
     fleet::Change,
     report::{Report, Run, Waits},
+    strands::Strands,
     usage::Usage,
 };
 use crate::workload::Workload;
@@ -28,6 +29,7 @@ pub(super) struct Meter {
     /// Grants without indices: gangs that are formed, by their workers.
     pub(super) gangs: BTreeMap<GrantId, Vec<WorkerId>>,
     running: BTreeMap<Ordinal, (GrantId, Taken)>,
+    strands: Strands,
     runs: Vec<Option<Run>>,
     finished: u64,
     lost: u64,
@@ -39,9 +41,9 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Of workers that come and go.
-    pub(super) fn new<'a>(workers: impl Iterator<Item = &'a WorkerConfig>, tasks: usize) -> Self {
+    pub(super) fn new<'a>(workers: impl Iterator<Item = &'a WorkerConfig> + Clone, workload: &Workload) -> Self {
         let names: BTreeSet<&ResourceName> =
-            workers.flat_map(|config| config.resources.resources()).map(|def| &def.name).collect();
+            workers.clone().flat_map(|config| config.resources.resources()).map(|def| &def.name).collect();
         let usage: Vec<Usage> = names.into_iter().map(|name| Usage::new(name.clone())).collect();
         Self {
             used: vec![0; usage.len()],
@@ -50,7 +52,8 @@ impl Meter {
             workers: BTreeMap::new(),
             gangs: BTreeMap::new(),
             running: BTreeMap::new(),
-            runs: vec![None; tasks],
+            strands: Strands::new(workers, workload),
+            runs: vec![None; workload.jobs().len()],
             finished: 0,
             lost: 0,
             last: Tick(0),
@@ -70,10 +73,12 @@ impl Meter {
             self.usage[*resource].offer(now, Amount::from_parts(self.offered[*resource]));
         }
         self.workers.insert(worker, all);
+        self.strands.join(now, worker, config);
     }
 
     /// A worker is gone. Gangs of which it was not the main one go on without it.
     pub(super) fn leave(&mut self, now: Tick, worker: WorkerId) {
+        self.strands.leave(now, worker);
         let all = self.workers.remove(&worker).unwrap_or_default();
         for (resource, parts) in &all {
             self.offered[*resource] = self.offered[*resource].saturating_sub(*parts);
@@ -111,6 +116,8 @@ impl Meter {
                     self.usage[*resource].set(now, Amount::from_parts(self.used[*resource]));
                 }
                 self.running.insert(task, (grant, taken));
+                let gang = if is_gang { self.gangs.get(&grant).cloned() } else { None };
+                self.strands.begin(now, task, worker, gang, allocation);
                 if let Some(run) = self.runs.get_mut(index) {
                     *run = Some(Run { worker, start: now, end: None });
                 }
@@ -120,6 +127,7 @@ impl Meter {
                     self.used[resource] -= parts;
                     self.usage[resource].set(now, Amount::from_parts(self.used[resource]));
                 }
+                self.strands.end(now, task);
                 if let Some(Some(run)) = self.runs.get_mut(index) {
                     run.end = Some(now);
                 }
@@ -141,7 +149,8 @@ impl Meter {
     pub(super) fn report(mut self, workload: &Workload, arrived: usize, cut: Option<Tick>) -> Report {
         let from = Tick(workload.jobs().first().map_or(0, |job| job.arrival.0));
         let to = cut.unwrap_or(self.last).max(from);
-        for usage in &mut self.usage {
+        let mut useless = self.strands.finish(&self.usage);
+        for usage in self.usage.iter_mut().chain(&mut useless) {
             (usage.from, usage.to) = (from, to);
         }
         let mut waits = Vec::new();
@@ -168,6 +177,7 @@ impl Meter {
             rounds: self.rounds,
             facts: self.facts,
             usage: self.usage,
+            useless,
             runs: self.runs,
         }
     }

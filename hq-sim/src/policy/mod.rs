@@ -25,6 +25,7 @@
 //! | `event` | what happened, for those who look on, and as lines of a trace |
 //! | `submits` | a workload as submits |
 //! | `meter` | from what happened to figures |
+//! | `strands` | what is free and of no use |
 //! | `report`, `usage` | the figures |
 
 mod event;
@@ -33,6 +34,7 @@ mod meter;
 mod report;
 mod run;
 mod simulation;
+mod strands;
 mod submits;
 mod usage;
 

@@ -37,6 +37,12 @@ pub struct Report {
     pub facts: u64,
     /// Per resource that workers have, by name.
     pub usage: Vec<Usage>,
+    /// Per resource that tasks ask for and workers have, by name: how much of what was free was of no use. At each moment that
+    /// is, summed over the workers, what a typical task that asks for the resource could not have got there (see
+    /// [`Pools::useless`](hq_scheduler::pool::Pools::useless)): all that is free where it does not fit, else what is left of
+    /// indices too small for its share. It is the mean over the tasks of the workload, without the rarest classes that make
+    /// 5 % of them. What a gang holds is in use.
+    pub useless: Vec<Usage>,
     /// Per task of the workload, if it was started; of one that was cut, the last run.
     #[serde(skip)]
     pub runs: Vec<Option<Run>>,
@@ -91,6 +97,14 @@ impl Report {
         self.usage_of(resource).map_or(0.0, Usage::mean)
     }
 
+    /// Fragmentation of a resource: which share of what was free was of no use, from the first arrival to the end, from 0 to 1
+    /// (see [`useless`](Self::useless)). 0 where nothing was free, and for one that nobody has or asks for.
+    pub fn fragmentation(&self, resource: &str) -> f64 {
+        let useless = self.useless.iter().find(|usage| usage.resource.as_str() == resource).map_or(0.0, Usage::mean);
+        let free = 1.0 - self.usage_of(resource).map_or(1.0, Usage::mean);
+        if free > 0.0 { (useless / free).min(1.0) } else { 0.0 }
+    }
+
     /// A resource over time.
     pub fn usage_of(&self, resource: &str) -> Option<&Usage> {
         self.usage.iter().find(|usage| usage.resource.as_str() == resource)
@@ -123,14 +137,12 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         for usage in &self.usage {
-            writeln!(
-                f,
-                "{:<10} {:.2} % used, peak {} of {}",
-                usage.resource,
-                usage.mean() * 100.0,
-                usage.peak(),
-                usage.total
-            )?;
+            let share = usage.mean() * 100.0;
+            write!(f, "{:<10} {share:.2} % used, peak {} of {}", usage.resource, usage.peak(), usage.total)?;
+            match self.fragmentation(usage.resource.as_str()) {
+                0.0 => writeln!(f)?,
+                share => writeln!(f, ", {:.2} % of the rest of no use", share * 100.0)?,
+            }
         }
         write!(f, "work       {} decisions, {} rounds, {} facts", self.decisions, self.rounds, self.facts)
     }

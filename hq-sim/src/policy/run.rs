@@ -51,7 +51,7 @@ pub(super) fn run(simulation: Simulation<'_>) -> Result<Report, SimulationError>
         workload,
         scheduler: simulation.scheduler,
         fleet: Fleet::default(),
-        meter: Meter::new(coming.iter().map(|(_, _, config)| config), workload.jobs().len()),
+        meter: Meter::new(coming.iter().map(|(_, _, config)| config), workload),
         rng: Rng::new(simulation.seed),
         endings: BTreeSet::new(),
         base: None,

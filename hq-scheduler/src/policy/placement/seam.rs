@@ -1,8 +1,11 @@
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use hq_core::{Allocation, Amount, GrantId, WorkerId};
 
-use crate::pool::Pools;
+use crate::{
+    policy::{Fragmentation, Typical},
+    pool::Pools,
+};
 
 /// Smaller is better; equal keys: lower worker id, then earlier variant.
 pub type PlacementKey = (i64, i64);
@@ -44,6 +47,10 @@ pub struct SlotView<'a> {
     pub allocation: &'a Allocation,
     /// Value of the variant, in parts of the cluster; for comparison within one class.
     pub value: u64,
+    /// What most tasks ask for.
+    pub typical: &'a Typical,
+    /// Of what is free, once somebody asked.
+    pub(crate) fragmentation: &'a Cell<Option<Fragmentation>>,
 }
 
 impl SlotView<'_> {
@@ -58,5 +65,14 @@ impl SlotView<'_> {
         // It always fits: the allocation was made from these pools.
         pools.take(self.allocation);
         pools
+    }
+
+    /// By how much the place would make more of the scarce resources useless to the [typical](Self::typical) classes, and how
+    /// much of them would be idle there then; both by worth, in parts of the cluster.
+    pub fn fragmentation(&self) -> (i64, i64) {
+        let before = self.fragmentation.get().unwrap_or_else(|| self.typical.fragmentation(self.free).0);
+        self.fragmentation.set(Some(before));
+        let (after, idle) = self.typical.fragmentation(&self.after());
+        (after.more_than(before), idle)
     }
 }

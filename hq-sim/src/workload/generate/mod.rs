@@ -2,6 +2,8 @@
 
 mod mix;
 mod plan;
+mod pods;
 
 pub use mix::{Mix, array};
 pub use plan::{PlanClass, PlanInstance};
+pub use pods::{gpu_nodes, gpu_pods};
