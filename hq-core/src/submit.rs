@@ -25,6 +25,32 @@ pub struct Submit {
     pub profile_of: Vec<u16>,
     /// What waits for what.
     pub deps: Deps,
+    /// Whose they are.
+    #[serde(default)]
+    pub owner: Owner,
+}
+
+/// Whose tasks they are, for orders that share by owner. Who submits says so; nothing is checked here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// A user; empty: nobody in particular.
+    pub user: String,
+    /// A project, an account, a group …; empty: none.
+    pub project: String,
+}
+
+impl Owner {
+    /// A user without a project.
+    pub fn user(name: impl Into<String>) -> Self {
+        Self { user: name.into(), project: String::new() }
+    }
+
+    /// The same as part of a project.
+    #[must_use]
+    pub fn in_project(mut self, name: impl Into<String>) -> Self {
+        self.project = name.into();
+        self
+    }
 }
 
 /// The job of a submit.
@@ -71,6 +97,12 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// How long its user says that it runs, at most: its time limit, else the longest time request of its variants.
+    pub fn estimate(&self) -> Option<Span> {
+        let requested = || self.variants.iter().map(|request| request.min_time()).max();
+        self.time_limit.or_else(requested).filter(|span| self.time_limit.is_some() || *span > Span::ZERO)
+    }
+
     /// Priority 0, no limits but the usual crash limit.
     pub fn new(variants: impl Into<Variants>) -> Self {
         Self {
@@ -234,6 +266,7 @@ impl Submit {
             profiles: vec![profile],
             profile_of: vec![],
             deps: Deps::default(),
+            owner: Owner::default(),
         }
     }
 

@@ -64,7 +64,7 @@ pub use scaling::AllocationQueue;
 
 // What an embedder meets in signatures.
 pub use hq_core::{
-    BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Pin,
+    BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Owner, Pin,
     Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
 };
 pub use hq_worker::TaskContext;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
-    JobId, JobSpec, JobTarget, LossReason, OnServerLost, Ordinal, OrdinalRange, Parts, Piece, Profile, QueueId,
+    JobId, JobSpec, JobTarget, LossReason, OnServerLost, Ordinal, OrdinalRange, Owner, Parts, Piece, Profile, QueueId,
     QueueSpec, Record, Request, ResourceName, Seq, Span, Submit, TaskIds, TaskNumber, Tick, Variants, WorkerConfig,
     WorkerId, WorkerResources,
 };
@@ -36,6 +36,7 @@ fn graph() -> Arc<Submit> {
         profiles: vec![Profile::new(Variants::new(vec![cpus(4), cpus(1).with_weight(500).unwrap()]).unwrap())],
         profile_of: vec![],
         deps: Deps::new([vec![], vec![(TaskNumber(1), DepKind::AnyEnd)], vec![], vec![], vec![]]).unwrap(),
+        owner: Owner::user("ann").in_project("ö"),
     })
 }
 

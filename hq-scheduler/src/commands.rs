@@ -128,6 +128,9 @@ impl Scheduler {
         self.mind.known_places.clear();
         self.mind.dirty_queues.extend(self.state.ready.keys().copied());
         self.mind.dirty_workers.extend(self.state.workers.keys().copied());
+        // What the order before held back has to be thought over; all that waits is.
+        self.mind.held.clear();
+        self.mind.held_until = None;
         self.mind.needs_round = true;
         Ok(())
     }

@@ -39,6 +39,7 @@ mod scheduler;
 mod settle;
 mod state;
 mod timers;
+mod usage;
 mod utilization;
 mod value;
 pub mod view;

@@ -11,6 +11,7 @@ use crate::{
     popular::Popular,
     round::{KnownPlaces, Ranks},
     state::QueueKey,
+    usage::{Charge, Usage},
 };
 
 #[derive(Debug, Default)]
@@ -64,6 +65,8 @@ pub(crate) struct Mind {
     /// Until when a lane may start tasks, where that is limited.
     pub(crate) limits: BTreeSet<(Tick, GrantId)>,
     pub(crate) needs_round: bool,
+    /// What users and projects have had.
+    pub(crate) usage: Usage,
 }
 
 /// Workers that could run a class.
@@ -81,6 +84,8 @@ pub(crate) struct Held {
     pub(crate) workers: BTreeSet<WorkerId>,
     /// The queue's rank when they were chosen.
     pub(crate) rank: Option<Rank>,
+    /// Where it has a reservation, for when.
+    pub(crate) at: Option<Tick>,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +94,8 @@ pub(crate) struct LaneMind {
     pub(crate) last_recall: u32,
     /// No task may start later.
     pub(crate) not_after: Option<Tick>,
+    /// Who pays for it; only where owners are known.
+    pub(crate) charge: Option<Charge>,
 }
 
 /// Tasks that a user or a failure takes back, until the last backlog has answered.

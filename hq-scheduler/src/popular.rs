@@ -49,7 +49,7 @@ impl Scheduler {
         }
         let mut counts: BTreeMap<ClassId, u64> = BTreeMap::new();
         for profile in &submit.submit.profile_of {
-            if let Some(class) = submit.classes.get(usize::from(*profile)) {
+            if let Some(class) = submit.keys.get(usize::from(*profile)).map(|key| &key.class) {
                 *counts.entry(*class).or_default() += 1;
             }
         }

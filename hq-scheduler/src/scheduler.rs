@@ -73,9 +73,9 @@ impl Scheduler {
     /// Makes a fact true and tells the journal; what it sets off is collected for [`settle`](Self::settle).
     pub(crate) fn emit(&mut self, at: Tick, fact: Fact, fx: &mut Effects) {
         match &fact {
-            Fact::GrantClosed { grant } => self.close_lane_books(*grant),
+            Fact::GrantClosed { grant } => self.close_lane_books(at, *grant),
             Fact::WorkerLost { worker, .. } => {
-                self.lost_lanes(*worker).into_iter().for_each(|grant| self.close_lane_books(grant))
+                self.lost_lanes(*worker).into_iter().for_each(|grant| self.close_lane_books(at, grant))
             }
             _ => {}
         }
@@ -83,12 +83,12 @@ impl Scheduler {
         let applied = self.state.apply(&record, fx);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
         self.mind.moved.append(&mut fx.moved);
-        self.follow_lanes(&record.fact);
+        self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
     }
 
     /// Keeps the books of lanes that are not in the lasting state.
-    fn follow_lanes(&mut self, fact: &Fact) {
+    fn follow_lanes(&mut self, at: Tick, fact: &Fact) {
         if !matches!(fact, Fact::TasksCanceled { .. } | Fact::TasksAborted { .. } | Fact::JobCanceled { .. }) {
             self.mind.places = None;
         }
@@ -98,6 +98,7 @@ impl Scheduler {
                 self.mind.lanes.insert(*grant, LaneMind::default());
                 *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
                 self.note_depth(*grant);
+                self.charge(at, *grant);
             }
             Fact::GrantExtended { grant, .. }
             | Fact::GrantReturned { grant, .. }
@@ -106,6 +107,7 @@ impl Scheduler {
             | Fact::TaskKilled { grant, .. }
             | Fact::TaskFailed { grant: Some(grant), .. } => {
                 self.note_depth(*grant);
+                self.charge(at, *grant);
                 self.mind.stir(*grant);
             }
             _ => {}
@@ -122,13 +124,17 @@ impl Scheduler {
         }
     }
 
-    fn close_lane_books(&mut self, grant: GrantId) {
+    fn close_lane_books(&mut self, at: Tick, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         if let Some(n) = self.mind.lanes_of_class.get_mut(&lane.class) {
             *n = n.saturating_sub(1);
         }
-        if let Some(not_after) = self.mind.lanes.remove(&grant).and_then(|lane| lane.not_after) {
+        let mind = self.mind.lanes.remove(&grant).unwrap_or_default();
+        if let Some(not_after) = mind.not_after {
             self.mind.limits.remove(&(not_after, grant));
+        }
+        if let Some(charge) = mind.charge {
+            self.discharge(at, charge);
         }
         self.mind.deep.remove(&grant);
         self.mind.hungry.remove(&grant);

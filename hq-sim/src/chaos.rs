@@ -211,7 +211,7 @@ fn act(rng: &mut Rng) -> Act {
     let all_states = || vec![JobState::Finished, JobState::Failed, JobState::Canceled, JobState::Aborted];
     match rng.below(40) {
         0..=16 => Act::Ask(ClientRequest::Submit(Box::new(tasks(rng)))),
-        17..=21 => Act::Attach(tasks(rng)),
+        17..=21 => Act::Attach(Box::new(tasks(rng))),
         22 => Act::Ask(ClientRequest::OpenJob(JobSpec {
             name: "open".to_owned(),
             max_fails: rng.chance(30).then_some(1),

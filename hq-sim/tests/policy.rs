@@ -147,6 +147,26 @@ fn fcfs_is_what_a_naive_one_does() {
     }
 }
 
+#[test]
+fn easy_backfilling_is_what_a_naive_one_does() {
+    for seed in 0..8 {
+        let mix = Mix { jobs: 150, cpus_max: 8, gap: Span::secs(600), ..Mix::SMALL };
+        let workload = mix.workload(&mut Rng::new(seed)).unwrap();
+        for (order, by) in
+            [("easy-backfill", By::Arrival), ("easy-shortest", By::Estimate), ("easy-smallest", By::Area)]
+        {
+            // There is one worker: placements make no difference.
+            for placement in ["pack", "least-loaded"] {
+                let simulation = Simulation::new(1).workers(1, &worker(8)).workload(&workload);
+                let report = simulation.policy(order, placement).run().unwrap();
+                let starts: Vec<Span> = report.runs.iter().map(|run| Span(run.unwrap().start.0)).collect();
+                let expected = policy_reference::starts(&workload, 8, by, Backfilling::Easy);
+                assert_eq!(starts, expected, "{order}, {placement}, seed {seed}");
+            }
+        }
+    }
+}
+
 /// A short one makes its class look short; the long ones that follow must still start in order of priority, and not wait
 /// behind one another while less urgent ones start.
 #[test]

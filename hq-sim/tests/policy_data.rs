@@ -89,6 +89,31 @@ fn fcfs_on_kth_sp2() {
     assert!((report.waits.mean.as_secs_f64() - 353_950.0).abs() < 0.5, "{}", report.waits.mean);
 }
 
+/// The rows of EASY backfilling by the scheduler, start by start.
+#[test]
+fn easy_backfilling_on_kth_sp2() {
+    let Some(user) = kth_sp2() else { return };
+    let perfect = user.clone().with_perfect_estimates();
+    let rows: [(&Workload, &str, By, f64, f64); 5] = [
+        (&user, "easy-backfill", By::Arrival, 92.73, 6_837.0),
+        (&perfect, "easy-backfill", By::Arrival, 71.75, 6_330.0),
+        (&user, "easy-shortest", By::Estimate, 42.37, 4_601.0),
+        (&user, "easy-smallest", By::Area, 39.16, 5_653.0),
+        (&perfect, "easy-shortest", By::Estimate, 22.04, 3_795.0),
+    ];
+    for (workload, order, by, slowdown, wait) in rows {
+        let simulation = Simulation::new(1).workers(1, &cpus(100)).workload(workload).policy(order, "pack");
+        let report = simulation.run().unwrap();
+        eprintln!("KTH-SP2, {order}:\n{report}");
+        let starts: Vec<Span> = report.runs.iter().map(|run| Span(run.unwrap().start.0)).collect();
+        let reference = policy_reference::starts(workload, 100, by, Backfilling::Easy);
+        let other = starts.iter().zip(&reference).filter(|(start, reference)| start != reference).count();
+        assert_eq!(other, 0, "jobs of {order} that start at another time than the reference says");
+        assert!((report.slowdown_mean - slowdown).abs() < 0.06, "{}", report.slowdown_mean);
+        assert!((report.waits.mean.as_secs_f64() - wait).abs() < 1.0, "{}", report.waits.mean);
+    }
+}
+
 /// Ratio of the makespan to the bound, and the best one known.
 #[test]
 fn task_graphs() {
@@ -242,4 +267,21 @@ fn all_files_are_read() {
         eprintln!("{file}, 2x32: {plain:.3} of the bound, by b-level {levels:.3}");
         assert!(plain >= 0.999_999 && levels >= 0.999_999);
     }
+}
+
+/// A better mean than any row by user estimates, and no one fares worse than the worst under plain backfilling.
+#[test]
+fn patience_on_kth_sp2() {
+    let Some(user) = kth_sp2() else { return };
+    let run = |order: &str| {
+        let simulation = Simulation::new(1).workers(1, &cpus(100)).workload(&user);
+        let report = simulation.policy(order, "pack").run().unwrap();
+        eprintln!("KTH-SP2, {order}:\n{report}");
+        report
+    };
+    for order in ["priority", "sjf", "fair-share"] {
+        run(order);
+    }
+    let (easy, own) = (run("easy-backfill"), run("patience"));
+    assert!(own.slowdown_mean < 39.2 && own.slowdown_max <= easy.slowdown_max, "{own}");
 }

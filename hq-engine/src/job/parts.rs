@@ -1,8 +1,8 @@
 use std::{collections::HashMap, env, os::unix::ffi::OsStrExt, sync::Arc};
 
 use hq_core::{
-    Blob, Deps, IdList, JobSpec, JobTarget, PROGRAM_KIND, Parts, Profile, ProgramBody, ProgramSpec, Submit, TaskIds,
-    TaskNumber,
+    Blob, Deps, IdList, JobSpec, JobTarget, Owner, PROGRAM_KIND, Parts, Profile, ProgramBody, ProgramSpec, Submit,
+    TaskIds, TaskNumber,
 };
 use serde::Serialize;
 
@@ -35,10 +35,11 @@ impl Plan {
             known: HashMap::new(),
             dir: None,
         };
-        let submits = match job.tasks {
+        let mut submits = match job.tasks {
             Tasks::Array(ids, task) => vec![encoder.array(&job.spec, ids, *task)?],
             Tasks::List(tasks) => encoder.list(&job.spec, tasks)?,
         };
+        submits.iter_mut().for_each(|submit| submit.owner = job.owner.clone());
         Ok(Self { spec: job.spec, submits, handed: encoder.handed })
     }
 }
@@ -132,6 +133,7 @@ impl Encoder {
             profile_of,
             deps: Deps::new(tasks.iter().map(|task| task.deps.iter().copied()))
                 .ok_or(JobError::TooLarge("it has more than 2^32 dependencies"))?,
+            owner: Owner::default(),
         })
     }
 

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use hq_core::{IdList, JobSpec, TaskNumber};
+use hq_core::{IdList, JobSpec, Owner, TaskNumber};
 
 use super::Task;
 
@@ -10,6 +10,7 @@ use super::Task;
 #[derive(Clone, Debug, Default)]
 pub struct Job {
     pub(super) spec: JobSpec,
+    pub(super) owner: Owner,
     pub(super) tasks: Tasks,
 }
 
@@ -28,7 +29,7 @@ impl Job {
     /// The same task for each of these numbers; ten million take no more room than one.
     pub fn array(numbers: Range<u32>, task: impl Into<Task>) -> Self {
         let ids = IdList::range(numbers.start, numbers.end.saturating_sub(numbers.start));
-        Self { spec: JobSpec::default(), tasks: Tasks::Array(ids, Box::new(task.into())) }
+        Self { tasks: Tasks::Array(ids, Box::new(task.into())), ..Self::default() }
     }
 
     /// Shown to people.
@@ -42,6 +43,13 @@ impl Job {
     #[must_use]
     pub const fn max_fails(mut self, max: u32) -> Self {
         self.spec.max_fails = Some(max);
+        self
+    }
+
+    /// Whose it is, for orders that share by owner.
+    #[must_use]
+    pub fn owner(mut self, owner: Owner) -> Self {
+        self.owner = owner;
         self
     }
 

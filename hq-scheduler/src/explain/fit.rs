@@ -1,24 +1,24 @@
-use hq_core::{ClassId, Need, Obstacle, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId};
+use hq_core::{Need, Obstacle, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId};
 
 use super::held::Held;
 use crate::{
     Scheduler,
     policy::Rank,
     round::{LANES_MAX, has_time},
-    state::Worker,
+    state::{QueueKey, Worker},
     utilization::{cpus_of, least_use},
 };
 
 impl Scheduler {
-    /// What of each worker a task of `class` could use. Whether others hold the place is only asked with a `rank`.
+    /// What of each worker a task of a queue could use. Whether others hold the place is only asked with a `rank`.
     pub(super) fn fit_workers(
         &self,
         now: Tick,
-        class: ClassId,
+        key: QueueKey,
         rank: Option<Rank>,
         held: &mut Held<'_>,
     ) -> Vec<WorkerFit> {
-        let known = self.state.classes.get(class);
+        let known = self.state.classes.get(key.class);
         let fit = |(id, worker): (&WorkerId, &Worker)| {
             let obstacle = if !worker.config.runs(&known.kind) {
                 Some(Obstacle::Kind)
@@ -30,7 +30,7 @@ impl Scheduler {
             let variants = known.requests.iter().map(|request| fit_variant(now, worker, request)).collect();
             let mut fit = WorkerFit { worker: *id, obstacle, variants };
             if let Some(rank) = rank.filter(|_| fit.fits_now()) {
-                fit.obstacle = held.place_of(rank, class, *id, &worker.pools);
+                fit.obstacle = held.place_of(rank, key, *id, &worker.pools);
             }
             fit
         };

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
-use hq_core::{ClassId, Need, Obstacle, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId};
+use hq_core::{Need, Obstacle, Request, Requirement, Span, Tick, VariantFit, WorkerFit, WorkerId};
 
 use super::{fit::need_of_time, held::Held};
 use crate::{
     Scheduler,
     policy::Rank,
     round::has_time,
-    state::{Class, Worker},
+    state::{Class, QueueKey, Worker},
 };
 
 /// How many workers of a group there are, could be part of the gang, and could be so now.
@@ -19,15 +19,9 @@ struct Group {
 }
 
 impl Scheduler {
-    /// What of each worker a gang of `class` could use. Whether others hold the place is only asked with a `rank`.
-    pub(super) fn fit_gang(
-        &self,
-        now: Tick,
-        class: ClassId,
-        rank: Option<Rank>,
-        held: &mut Held<'_>,
-    ) -> Vec<WorkerFit> {
-        let known = self.state.classes.get(class);
+    /// What of each worker a gang of a queue could use. Whether others hold the place is only asked with a `rank`.
+    pub(super) fn fit_gang(&self, now: Tick, key: QueueKey, rank: Option<Rank>, held: &mut Held<'_>) -> Vec<WorkerFit> {
+        let known = self.state.classes.get(key.class);
         let min_time = known.requests.first().map_or(Span::ZERO, |request| request.min_time());
         let able = |worker: &Worker| worker.config.runs(&known.kind) && has_time(worker.deadline(), now, min_time);
         let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
@@ -40,7 +34,7 @@ impl Scheduler {
             if !able(worker) || !worker.is_idle() {
                 continue;
             }
-            match rank.and_then(|rank| held.gang_place_of(rank, *id)) {
+            match rank.and_then(|rank| held.gang_place_of(rank, key, *id)) {
                 Some(obstacle) => _ = taken.insert(*id, obstacle),
                 None => group.idle += 1,
             }

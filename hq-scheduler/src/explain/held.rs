@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use hq_core::{Blocker, ClassId, Obstacle, Tick, WorkerId};
+use hq_core::{Blocker, Obstacle, Tick, WorkerId};
 
 use crate::{
     Scheduler,
@@ -35,15 +35,15 @@ impl<'a> Held<'a> {
         Self { scheduler, now, blockers: scheduler.all_blocked(now), met: BTreeMap::new(), named: vec![] }
     }
 
-    /// Whether one more of `class` would be kept off a worker on which it fits, and by whom.
-    pub(super) fn place_of(&mut self, rank: Rank, class: ClassId, worker: WorkerId, pools: &Pools) -> Option<Obstacle> {
-        let by = self.scheduler.who_keeps_off(self.now, &mut self.blockers, rank, class, worker, pools)?;
+    /// Whether one more of a queue would be kept off a worker on which it fits, and by whom.
+    pub(super) fn place_of(&mut self, rank: Rank, own: QueueKey, worker: WorkerId, pools: &Pools) -> Option<Obstacle> {
+        let by = self.scheduler.who_keeps_off(self.now, &mut self.blockers, rank, own, worker, pools)?;
         self.name(by)
     }
 
     /// Whether a gang would be kept off an idle worker, and by whom.
-    pub(super) fn gang_place_of(&mut self, rank: Rank, worker: WorkerId) -> Option<Obstacle> {
-        let by = self.scheduler.who_keeps_gangs_off(self.now, &mut self.blockers, rank, worker)?;
+    pub(super) fn gang_place_of(&mut self, rank: Rank, own: QueueKey, worker: WorkerId) -> Option<Obstacle> {
+        let by = self.scheduler.who_keeps_gangs_off(self.now, &mut self.blockers, rank, own, worker)?;
         self.name(by)
     }
 

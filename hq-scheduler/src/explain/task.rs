@@ -27,9 +27,9 @@ impl Scheduler {
         let rank = self.rank(now, key).filter(|_| waits);
         let mut held = Held::new(self, now);
         let workers = if self.state.classes.get(key.class).is_gang() {
-            self.fit_gang(now, key.class, rank, &mut held)
+            self.fit_gang(now, key, rank, &mut held)
         } else {
-            self.fit_workers(now, key.class, rank, &mut held)
+            self.fit_workers(now, key, rank, &mut held)
         };
         let standing = match state {
             TaskState::Running => Standing::Running,

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use super::{Fcfs, FirstFit, LeastFragmenting, LeastLoaded, Order, Pack, Placement, Priority, RoundRobin};
+use super::{
+    EasyBackfill, FairShare, Fcfs, FirstFit, LeastFragmenting, LeastLoaded, Order, Pack, Patience, Placement, Priority,
+    RoundRobin, Sjf,
+};
 
 /// The policies that can be chosen by name, and the ones that decide.
 #[derive(Debug)]
@@ -21,6 +24,13 @@ impl Default for Policies {
         };
         policies.add_order(Box::new(Priority));
         policies.add_order(Box::new(Fcfs));
+        policies.add_order(Box::new(Sjf));
+        policies.add_order(Box::new(FairShare::USERS));
+        policies.add_order(Box::new(FairShare::PROJECTS));
+        policies.add_order(Box::new(EasyBackfill::ARRIVAL));
+        policies.add_order(Box::new(EasyBackfill::SHORTEST));
+        policies.add_order(Box::new(EasyBackfill::SMALLEST));
+        policies.add_order(Box::new(Patience));
         policies.add_placement(Box::new(Pack));
         policies.add_placement(Box::new(LeastLoaded));
         policies.add_placement(Box::new(RoundRobin));

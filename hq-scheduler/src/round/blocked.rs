@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, Tick, WorkerId};
 
-use super::lanes::has_time;
+use super::{
+    lanes::has_time,
+    reserve::Reservation,
+    timeline::{Booking, Timeline},
+};
 use crate::{
     Scheduler,
     policy::{PassRule, Rank},
@@ -25,9 +29,13 @@ pub(crate) struct Blockers {
     /// Queues for whose sake something was refused.
     pub(super) in_the_way: BTreeSet<QueueKey>,
     /// What was refused where, and will not be allowed any more in this pass: it only gets tighter.
-    pub(super) refused: BTreeSet<(ClassId, WorkerId)>,
+    pub(super) refused: BTreeSet<(QueueKey, WorkerId)>,
     /// Workers on which something was refused.
     pub(super) kept: BTreeSet<WorkerId>,
+    /// In order of rank.
+    pub(super) reservations: Vec<Reservation>,
+    /// Of workers with a reservation; only where somebody has asked.
+    pub(super) timelines: BTreeMap<WorkerId, Timeline>,
 }
 
 #[derive(Debug)]
@@ -36,13 +44,14 @@ struct Level {
     key: QueueKey,
     /// The most that this queue or a better one of the class wants to be held.
     most: u64,
+    rule: PassRule,
 }
 
 impl Blockers {
-    fn add(&mut self, rank: Rank, key: QueueKey, needed: u64) {
+    fn add(&mut self, rank: Rank, key: QueueKey, needed: u64, rule: PassRule) {
         let levels = self.levels.entry(key.class).or_default();
         let most = levels.last().map_or(needed, |level| level.most.max(needed));
-        levels.push(Level { rank, key, most });
+        levels.push(Level { rank, key, most, rule });
         self.needed.insert(key, needed);
     }
 
@@ -50,8 +59,9 @@ impl Blockers {
     pub(super) fn only(&self, queues: &BTreeSet<QueueKey>) -> Self {
         let mut some = Self::default();
         for level in self.levels.values().flatten().filter(|level| queues.contains(&level.key)) {
-            some.add(level.rank, level.key, self.needed.get(&level.key).copied().unwrap_or(0));
+            some.add(level.rank, level.key, self.needed.get(&level.key).copied().unwrap_or(0), level.rule);
         }
+        some.reservations.extend(self.reservations.iter().filter(|other| queues.contains(&other.key)).cloned());
         some
     }
 
@@ -61,7 +71,35 @@ impl Blockers {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.levels.is_empty()
+        self.levels.is_empty() && self.reservations.is_empty()
+    }
+
+    /// What is reserved on a worker.
+    pub(super) fn booked(&self, worker: WorkerId) -> Vec<Booking> {
+        let here = self.reservations.iter().filter(|reservation| reservation.workers.contains(&worker));
+        here.map(|reservation| reservation.booking.clone()).collect()
+    }
+
+    /// For when a queue has a reservation.
+    pub(super) fn reserved_at(&self, key: QueueKey) -> Option<Tick> {
+        self.reservations.iter().find(|reservation| reservation.key == key).map(|reservation| reservation.booking.at)
+    }
+
+    /// Whether a queue of better rank has a reservation on a worker.
+    fn is_reserved(&self, worker: WorkerId, rank: Rank) -> bool {
+        self.reservations.iter().any(|reservation| reservation.rank < rank && reservation.workers.contains(&worker))
+    }
+
+    /// Something was refused for the sake of what is reserved on a worker.
+    fn reservation_refuses(&mut self, worker: WorkerId) {
+        let here = self.reservations.iter().filter(|reservation| reservation.workers.contains(&worker));
+        self.in_the_way.extend(here.map(|reservation| reservation.key));
+        self.kept.insert(worker);
+    }
+
+    /// How many tasks may go into lanes when `placed` of them start at once: backlogs could last into a reservation.
+    pub(super) fn backlog_budget(&self, placed: u64, budget: u64) -> u64 {
+        if self.reservations.is_empty() { budget } else { placed }
     }
 
     pub(super) fn classes(&self) -> Vec<ClassId> {
@@ -71,13 +109,18 @@ impl Blockers {
 
 impl Scheduler {
     /// Notes that what is left of a queue has no room.
-    pub(super) fn block(&self, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        let rule = self.policies.order().pass_rule();
-        let waiting = self.state.ready.get(&key).map_or(0, |set| set.len());
-        let needed =
-            if rule == PassRule::Strict || self.state.classes.get(key.class).is_gang() { u64::MAX } else { waiting };
-        if rule != PassRule::Free {
-            blockers.add(rank, key, needed);
+    pub(super) fn block(&self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
+        let order = self.policies.order();
+        let Some(view) = self.queue_view(now, key) else { return };
+        let needed = if self.state.classes.get(key.class).is_gang() { u64::MAX } else { view.waiting };
+        match order.pass_rule_of(&view) {
+            PassRule::Free => {}
+            PassRule::Gap => blockers.add(rank, key, needed, PassRule::Gap),
+            PassRule::Strict => blockers.add(rank, key, u64::MAX, PassRule::Strict),
+            PassRule::Shadow if blockers.reservations.len() < order.reservations() => {
+                self.reserve(now, blockers, key, rank);
+            }
+            PassRule::Shadow => {}
         }
     }
 
@@ -88,16 +131,19 @@ impl Scheduler {
         blockers: &mut Blockers,
         class: ClassId,
         worker: WorkerId,
-    ) -> Option<(Rank, QueueKey)> {
+    ) -> Option<(Rank, QueueKey, PassRule)> {
         let least = blockers.levels.get(&class)?.first()?.most;
         let position = self.hold_position(now, blockers, class, least, worker)?;
         let levels = blockers.levels.get(&class)?;
         let level = levels.get(levels.partition_point(|level| level.most <= position))?;
-        Some((level.rank, level.key))
+        Some((level.rank, level.key, level.rule))
     }
 
     /// Workers that hold a place for a queue; nothing where it is not blocked.
     pub(super) fn holders(&self, now: Tick, blockers: &mut Blockers, key: QueueKey) -> Option<BTreeSet<WorkerId>> {
+        if let Some(reservation) = blockers.reservations.iter().find(|reservation| reservation.key == key) {
+            return Some(reservation.workers.clone());
+        }
         let needed = *blockers.needed.get(&key)?;
         let workers: Vec<WorkerId> =
             self.mind.capable.get(&key.class).into_iter().flat_map(|known| &known.all).copied().collect();
@@ -147,39 +193,54 @@ impl Scheduler {
         })
     }
 
-    /// Whether one more of `class` may be placed on a worker whose free state is `pools`, past all that are blocked.
+    /// Whether one more task of the queue `own` may be placed on a worker whose free state is `pools`, past all that are
+    /// blocked.
     pub(super) fn may_pass(
         &self,
         now: Tick,
         blockers: &mut Blockers,
         rank: Rank,
-        class: ClassId,
+        own: QueueKey,
         worker: WorkerId,
         pools: &Pools,
     ) -> bool {
-        let rule = self.policies.order().pass_rule();
         for high in blockers.classes() {
-            let Some((_, key)) = self.holder(now, blockers, high, worker).filter(|(better, _)| *better < rank) else {
-                continue;
-            };
-            if rule == PassRule::Strict || self.gap(high, class, worker, pools) == 0 {
+            let holder = self.holder(now, blockers, high, worker).filter(|(better, ..)| *better < rank);
+            let Some((_, key, rule)) = holder else { continue };
+            if rule == PassRule::Strict || self.gap(high, own.class, worker, pools) == 0 {
                 blockers.in_the_way.insert(key);
-                blockers.refused.insert((class, worker));
+                blockers.refused.insert((own, worker));
                 blockers.kept.insert(worker);
                 return false;
             }
         }
+        if blockers.is_reserved(worker, rank) && !self.keeps_reservations(now, blockers, own, worker, pools) {
+            blockers.reservation_refuses(worker);
+            blockers.refused.insert((own, worker));
+            return false;
+        }
         true
     }
 
-    /// Whether a place on the worker is held for a better queue, so that a gang cannot have it.
-    pub(super) fn is_held(&self, now: Tick, blockers: &mut Blockers, rank: Rank, worker: WorkerId) -> bool {
+    /// Whether a place on the worker is held for a better queue, so that a gang of the queue `own` cannot have it.
+    pub(super) fn is_held(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        rank: Rank,
+        own: QueueKey,
+        worker: WorkerId,
+    ) -> bool {
         for high in blockers.classes() {
-            if let Some((_, key)) = self.holder(now, blockers, high, worker).filter(|(better, _)| *better < rank) {
+            if let Some((_, key, _)) = self.holder(now, blockers, high, worker).filter(|(better, ..)| *better < rank) {
                 blockers.in_the_way.insert(key);
                 blockers.kept.insert(worker);
                 return true;
             }
+        }
+        if blockers.is_reserved(worker, rank) && !self.gang_keeps_reservations(now, blockers, own, worker) {
+            blockers.reservation_refuses(worker);
+            return true;
         }
         false
     }

@@ -27,7 +27,7 @@ impl Scheduler {
         }
         let mut placed = 0;
         while placed < budget {
-            let Some(members) = self.find_gang(now, key.class, rank, blockers) else { break };
+            let Some(members) = self.find_gang(now, key, rank, blockers) else { break };
             let Some(task) = self.peek(key, 1).first().map(|range| range.start) else { break };
             self.open_gang(now, key, members, task);
             placed += 1;
@@ -36,13 +36,13 @@ impl Scheduler {
     }
 
     /// Idle workers of one group, enough of them and living long enough; the first such group by name, low ids first.
-    fn find_gang(&self, now: Tick, class: ClassId, rank: Rank, blockers: &mut Blockers) -> Option<Vec<WorkerId>> {
-        let nodes = self.state.classes.get(class).nodes() as usize;
-        let idle = self.groups(now, class, |_, worker| worker.is_idle());
+    fn find_gang(&self, now: Tick, key: QueueKey, rank: Rank, blockers: &mut Blockers) -> Option<Vec<WorkerId>> {
+        let nodes = self.state.classes.get(key.class).nodes() as usize;
+        let idle = self.groups(now, key.class, |_, worker| worker.is_idle());
         if idle.values().all(|members| members.len() < nodes) {
             return None;
         }
-        let mut free = |worker: &WorkerId| !self.is_held(now, blockers, rank, *worker);
+        let mut free = |worker: &WorkerId| !self.is_held(now, blockers, rank, key, *worker);
         idle.into_values().find_map(|members| {
             let members: Vec<WorkerId> = members.into_iter().filter(&mut free).take(nodes).collect();
             (members.len() == nodes).then_some(members)
@@ -50,7 +50,7 @@ impl Scheduler {
     }
 
     /// Workers that could be part of a gang of the class and pass the test, by group.
-    fn groups(
+    pub(super) fn groups(
         &self,
         now: Tick,
         class: ClassId,

@@ -13,13 +13,16 @@ impl Scheduler {
         let keys: BTreeSet<QueueKey> = self.mind.held.keys().chain(&blockers.in_the_way).copied().collect();
         let held = keys.into_iter().filter_map(|key| {
             let workers = self.holders(now, blockers, key)?;
-            Some((key, Held { workers, rank: self.rank(now, key) }))
+            Some((key, Held { workers, rank: self.rank(now, key), at: blockers.reserved_at(key) }))
         });
         let held: BTreeMap<QueueKey, Held> = held.collect();
         for (key, before) in std::mem::replace(&mut self.mind.held, held) {
             match self.mind.held.get(&key) {
-                // The head of the queue has got a place, and the next one is not first.
-                Some(now) if now.rank > before.rank => self.mind.dirty_workers.extend(before.workers),
+                // The head of the queue has got a place, and the next one is not first; or what is reserved is for later now, and
+                // more can be done before.
+                Some(now) if now.rank > before.rank || now.at > before.at => {
+                    self.mind.dirty_workers.extend(before.workers);
+                }
                 Some(now) => self.mind.dirty_workers.extend(before.workers.difference(&now.workers)),
                 None => self.mind.dirty_workers.extend(before.workers),
             }

@@ -1,6 +1,6 @@
 //! The questions of a round, asked without one.
 
-use hq_core::{ClassId, Tick, WorkerId};
+use hq_core::{Tick, WorkerId};
 
 use super::Blockers;
 use crate::{Scheduler, policy::Rank, pool::Pools, state::QueueKey};
@@ -13,37 +13,38 @@ impl Scheduler {
         ranked.sort_unstable();
         let mut blockers = Blockers::default();
         for (rank, key) in ranked {
-            self.block(&mut blockers, key, rank);
+            self.block(now, &mut blockers, key, rank);
         }
         blockers
     }
 
-    /// The queue for whose sake one more of `class` would not be placed on a worker with room for it.
+    /// The queue for whose sake one more of the queue `own` would not be placed on a worker with room for it.
     pub(crate) fn who_keeps_off(
         &self,
         now: Tick,
         blockers: &mut Blockers,
         rank: Rank,
-        class: ClassId,
+        own: QueueKey,
         worker: WorkerId,
         pools: &Pools,
     ) -> Option<QueueKey> {
         blockers.in_the_way.clear();
-        if self.may_pass(now, blockers, rank, class, worker, pools) {
+        if self.may_pass(now, blockers, rank, own, worker, pools) {
             return None;
         }
         blockers.in_the_way.pop_first()
     }
 
-    /// The queue for whose sake a gang could not have the worker.
+    /// The queue for whose sake a gang of the queue `own` could not have the worker.
     pub(crate) fn who_keeps_gangs_off(
         &self,
         now: Tick,
         blockers: &mut Blockers,
         rank: Rank,
+        own: QueueKey,
         worker: WorkerId,
     ) -> Option<QueueKey> {
         blockers.in_the_way.clear();
-        if self.is_held(now, blockers, rank, worker) { blockers.in_the_way.pop_first() } else { None }
+        if self.is_held(now, blockers, rank, own, worker) { blockers.in_the_way.pop_first() } else { None }
     }
 }

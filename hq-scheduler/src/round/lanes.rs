@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use hq_core::{Fact, GrantId, Ordinal, OrdinalRange, Request, Span, Tick, ToWorker};
+use hq_core::{ClassId, Fact, GrantId, Ordinal, OrdinalRange, Request, Span, Tick, ToWorker};
 
 use crate::{
     Action, Scheduler,
-    policy::PassRule,
+    policy::{PassRule, Rank},
     pool::Pools,
     state::{Effects, QueueKey},
 };
@@ -94,8 +94,7 @@ impl Scheduler {
         if known.is_gang() || !has_time(worker.deadline(), now, request.min_time()) || self.too_late(grant, now) {
             return None;
         }
-        let own = self.mind.ranks.head(class)?;
-        let strict = self.policies.order().pass_rule() != PassRule::Free;
+        let own = self.best_of_class(class)?;
         // What the lane gives back if it ends, and what that is worth to it.
         let mut freed: Option<(Pools, u64)> = None;
         let others = self.mind.ranks.heads().take_while(|(rank, _)| *rank <= own.0);
@@ -106,7 +105,7 @@ impl Scheduler {
             }
             let rival = self.state.classes.get(other.class);
             let better = rank < own.0 || rival.is_gang();
-            if better && strict {
+            if better && self.is_in_the_way(now, other) {
                 return None;
             }
             let (pools, own_value) = freed.get_or_insert_with(|| {
@@ -122,6 +121,18 @@ impl Scheduler {
             }
         }
         Some(own.1)
+    }
+
+    /// The best queue of a class; of those of equal rank the one that came first.
+    fn best_of_class(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
+        let head = |key: &QueueKey| self.state.ready.get(key).and_then(|set| set.first());
+        self.mind.ranks.best(class).min_by_key(|(_, key)| head(key))
+    }
+
+    /// Whether not anything may overtake a queue while it has no room.
+    fn is_in_the_way(&self, now: Tick, key: QueueKey) -> bool {
+        let view = self.queue_view(now, key);
+        view.is_some_and(|view| self.policies.order().pass_rule_of(&view) != PassRule::Free)
     }
 
     /// Whether the lane starts nothing any more, for want of time.

@@ -65,9 +65,8 @@ impl Scheduler {
             }
             let mut pools = known.pools.clone();
             let most = LANES_MAX.saturating_sub(known.grants.len()) as u64;
-            let may = |i: usize, pools: &_| {
-                self.may_pass(now, &mut blockers.borrow_mut(), rank, keys[i].class, worker, pools)
-            };
+            let may =
+                |i: usize, pools: &_| self.may_pass(now, &mut blockers.borrow_mut(), rank, keys[i], worker, pools);
             for (n, placed) in fill(&mut pools, &options, &left, most, &may).into_iter().enumerate() {
                 left[placed.class] = left[placed.class].saturating_sub(1);
                 let slot = Slot { worker, variant: placed.variant, allocation: placed.allocation, turn: n };
@@ -81,7 +80,8 @@ impl Scheduler {
         }
         let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
         for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
-            self.open_lanes(now, *key, slots, *budget);
+            let budget = blockers.borrow().backlog_budget(slots.len() as u64, *budget);
+            self.open_lanes(now, *key, slots, budget);
         }
         placed
     }

@@ -16,7 +16,9 @@ mod place;
 mod places;
 mod ranks;
 mod recall;
+mod reserve;
 mod slots;
+mod timeline;
 
 use std::collections::BTreeSet;
 
@@ -37,6 +39,9 @@ impl Scheduler {
     pub(crate) fn round(&mut self, now: Tick) {
         self.settle_lanes(now);
         self.release_holds(now);
+        if self.policies.order().ages() {
+            self.mind.dirty_queues.extend(self.state.ready.keys().copied());
+        }
         let mut touched: BTreeSet<WorkerId> = BTreeSet::new();
         // Again while places that are not held any more may be room for others.
         while !self.mind.dirty_workers.is_empty() || !self.mind.dirty_queues.is_empty() {
@@ -69,7 +74,11 @@ impl Scheduler {
             head_run,
             waiting,
             submitted: submit.map_or(now, |(_, submit)| submit.at),
+            estimate: key.estimate,
             mean_run: submit.and_then(|(base, _)| self.mind.mean_run.get(&base).copied()),
+            share: self.share(key.class),
+            used_by_user: self.mind.usage.of_user(key.owner.user, now),
+            used_by_project: self.mind.usage.of_project(key.owner.project, now),
             now,
         }
     }

@@ -1,6 +1,6 @@
 //! Queues in order of rank, each as far as it fits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, Tick, WorkerId};
 
@@ -14,7 +14,18 @@ impl Scheduler {
         self.rank_all(now);
         let mut walk = Walk::new(&self.mind.ranks);
         let mut blockers = Blockers::default();
-        while let Some((rank, level)) = walk.level(&self.mind.ranks) {
+        let mut started = 0u64;
+        let mut looked_at: BTreeMap<QueueKey, u64> = BTreeMap::new();
+        while let Some((rank, mut level)) = walk.level(&self.mind.ranks) {
+            if started > 0 && !self.state.owners.is_empty() {
+                // What has been started since may have cost others of its owner their rank.
+                let mut is_new = |key: &QueueKey| looked_at.insert(*key, started) != Some(started);
+                let moved = level.extract_if(.., |key| is_new(key) && self.rank(now, *key) > Some(rank));
+                for key in moved.collect::<Vec<QueueKey>>() {
+                    self.rank_again(now, key);
+                    walk.again(&self.mind.ranks, key);
+                }
+            }
             let level = self.by_value(level);
             let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
             let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
@@ -25,11 +36,12 @@ impl Scheduler {
                 placed.push(self.place_queue(now, *key, rank, *budget, candidates, &mut blockers));
                 // What a gang waits for is held before others of its level are looked at.
                 if placed.len() <= gangs && self.state.ready.contains_key(key) && placed.last() != Some(budget) {
-                    self.block(&mut blockers, *key, rank);
+                    self.block(now, &mut blockers, *key, rank);
                 }
             }
             let (keys, rest) = (&level[single..], &budgets[single..]);
             placed.extend(self.fill_workers(now, keys, rank, rest, workers, queues, &mut blockers));
+            started += placed.iter().sum::<u64>();
             self.rank_moved(now);
             self.note_placed(&mut blockers, &level, &placed);
             for (i, key) in level.into_iter().enumerate() {
@@ -37,7 +49,7 @@ impl Scheduler {
                     None => {}
                     Some(_) if placed[i] == budgets[i] => walk.again(&self.mind.ranks, key),
                     Some(_) if i < gangs => {}
-                    Some(_) => self.block(&mut blockers, key, rank),
+                    Some(_) => self.block(now, &mut blockers, key, rank),
                 }
             }
         }

@@ -56,9 +56,11 @@ impl Ranks {
         self.by_class.contains_key(&class)
     }
 
-    /// The best queue of a class.
-    pub(super) fn head(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
-        self.by_class.get(&class)?.first().copied()
+    /// The best queues of a class, which are of equal rank.
+    pub(super) fn best(&self, class: ClassId) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
+        let queues = self.by_class.get(&class);
+        let best = queues.and_then(|queues| queues.first()).map(|(rank, _)| *rank);
+        queues.into_iter().flatten().take_while(move |(rank, _)| Some(*rank) == best).copied()
     }
 
     /// The queue of the same class that comes after `queue`.
@@ -120,6 +122,12 @@ impl Scheduler {
             self.mind.moved.extend(self.state.ready.keys());
         }
         self.rank_moved(now);
+    }
+
+    /// Ranks a queue for which something else has changed.
+    pub(super) fn rank_again(&mut self, now: Tick, key: QueueKey) {
+        let rank = self.rank(now, key);
+        self.mind.ranks.set(key, rank);
     }
 
     /// Ranks the queues that got or lost tasks.

@@ -28,8 +28,8 @@ impl Scheduler {
         for grant in &self.mind.deep {
             let Some(lane) = self.state.grants.get(grant) else { continue };
             let Some(next) = lane.next() else { continue };
-            let Some((rank, _)) = self.rank_of_task(now, next) else { continue };
-            if lane.workers.iter().any(|worker| self.is_held(now, &mut fresh, rank, *worker)) {
+            let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
+            if lane.workers.iter().any(|worker| self.is_held(now, &mut fresh, rank, key, *worker)) {
                 due.push(*grant);
             }
         }

@@ -45,7 +45,7 @@ impl Scheduler {
         self.learn_places(key.class);
         let slots = self.choose_slots(now, key, rank, budget, candidates, blockers);
         let n = slots.len() as u64;
-        self.open_lanes(now, key, slots, budget);
+        self.open_lanes(now, key, slots, blockers.backlog_budget(n, budget));
         n
     }
 
@@ -78,13 +78,13 @@ impl Scheduler {
             let Some(worker) = self.state.workers.get(&id) else { continue };
             let Some(request) = requests.get(usize::from(variant)) else { continue };
             if used.get(&id).is_some_and(|(_, places)| !places.contains(&place))
-                || blockers.refused.contains(&(key.class, id))
+                || blockers.refused.contains(&(key, id))
                 || !has_time(worker.deadline(), now, request.min_time())
             {
                 continue;
             }
             let (room, places) = used.entry(id).or_insert_with(|| (Room::of(worker), vec![]));
-            if room.lanes >= LANES_MAX || !self.may_pass(now, blockers, rank, key.class, id, &room.pools) {
+            if room.lanes >= LANES_MAX || !self.may_pass(now, blockers, rank, key, id, &room.pools) {
                 continue;
             }
             let Some(allocation) = room.pools.allocate(request) else { continue };

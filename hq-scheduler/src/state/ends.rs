@@ -252,12 +252,14 @@ impl State {
         if n == 0 {
             return Ok(()); // It would share its ordinal, and with it all that is known by it, with the next submit.
         }
-        let classes = submit.profiles.iter().map(|profile| self.classes.intern(profile, &submit.kind)).collect();
+        let owner = self.owners.intern(&submit.owner);
+        let key = |profile| QueueKey::new(profile, self.classes.intern(profile, &submit.kind), owner);
+        let keys = submit.profiles.iter().map(key).collect();
         let mut state = super::SubmitState {
             job: job_id,
             at,
             submit: submit.clone(),
-            classes,
+            keys,
             graph: None,
             canceled: RangeSet::new(),
             aborted: RangeSet::new(),

@@ -4,6 +4,7 @@ mod apply;
 mod class;
 mod ends;
 mod graph;
+mod owner;
 mod parts;
 mod queue;
 mod record;
@@ -13,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
 
 pub(crate) use class::Class;
+pub(crate) use owner::{OwnerId, PartyId};
 pub(crate) use parts::{Grant, Job, LostWorker, QueueKey, SubmitState, Worker};
 pub(crate) use record::Entry;
 
-use self::{class::Classes, record::Records};
+use self::{class::Classes, owner::Owners, record::Records};
 
 /// All that outlives a step and is told by facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,7 @@ pub(crate) struct State {
     pub(crate) submits: BTreeMap<Ordinal, Box<SubmitState>>,
     pub(crate) next_ordinal: u64,
     pub(crate) classes: Classes,
+    pub(crate) owners: Owners,
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
     pub(crate) lost: BTreeMap<WorkerId, LostWorker>,
     pub(crate) last_worker: u32,

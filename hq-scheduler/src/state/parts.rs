@@ -6,11 +6,11 @@ use std::{
 };
 
 use hq_core::{
-    Allocation, ClassId, DepKind, GrantId, IdList, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, RangeSet, Submit,
-    TaskCounts, TaskIds, TaskNumber, Tick, WorkerConfig, WorkerId,
+    Allocation, ClassId, DepKind, GrantId, IdList, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, Profile,
+    RangeSet, Span, Submit, TaskCounts, TaskIds, TaskNumber, Tick, WorkerConfig, WorkerId,
 };
 
-use super::{graph::Graph, queue::TaskQueue};
+use super::{graph::Graph, owner::OwnerId, queue::TaskQueue};
 use crate::pool::Pools;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub(crate) struct SubmitState {
     pub(crate) job: JobId,
     pub(crate) at: Tick,
     pub(crate) submit: Arc<Submit>,
-    /// Class per profile.
-    pub(crate) classes: Vec<ClassId>,
+    /// Queue per profile.
+    pub(crate) keys: Vec<QueueKey>,
     pub(crate) graph: Option<Graph>,
     /// Ended without ever having a record.
     pub(crate) canceled: RangeSet,
@@ -65,23 +65,30 @@ impl SubmitState {
         self.ids()?.index_of(number.0)
     }
 
-    /// Priority and class of the task at `index`.
+    /// The queue of the task at `index`.
     pub(crate) fn key(&self, index: u64) -> QueueKey {
-        let profile = self.submit.profile_index(index);
-        QueueKey::new(self.submit.profiles[usize::from(profile)].priority, self.classes[usize::from(profile)])
+        self.keys[usize::from(self.submit.profile_index(index))]
     }
 }
 
 /// Names a ready queue. Sorted by priority, the larger first, then by class.
+///
+/// All that an order may look at is alike within a queue, so that its rank is the rank of each task in it. Estimate and
+/// owner are part of the queue and not of the class: what fits where does not depend on them, and a lane goes on with
+/// tasks of any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueueKey {
     priority: std::cmp::Reverse<i32>,
     pub(crate) class: ClassId,
+    /// How long its tasks run, at most, as far as somebody has said so.
+    pub(crate) estimate: Option<Span>,
+    pub(crate) owner: OwnerId,
 }
 
 impl QueueKey {
-    pub(crate) const fn new(priority: i32, class: ClassId) -> Self {
-        Self { priority: std::cmp::Reverse(priority), class }
+    pub(crate) fn new(profile: &Profile, class: ClassId, owner: OwnerId) -> Self {
+        let priority = std::cmp::Reverse(profile.priority);
+        Self { priority, class, estimate: profile.estimate(), owner }
     }
 
     pub(crate) const fn priority(self) -> i32 {

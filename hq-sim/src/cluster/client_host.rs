@@ -106,7 +106,7 @@ impl World {
                 if !open.is_empty() && Simulation::is_new(&submit) {
                     submit.job = JobTarget::Attach(*host.rng.pick(&open));
                 }
-                ClientRequest::Submit(Box::new(submit))
+                ClientRequest::Submit(submit)
             }
             Act::AboutJob(request) => {
                 let last = host.jobs.last().map_or(1, |job| job.0 + 1);

@@ -40,7 +40,7 @@ pub(crate) enum Act {
     /// Asks this.
     Ask(ClientRequest),
     /// Submits to an open job that it knows, or to a new one.
-    Attach(Submit),
+    Attach(Box<Submit>),
     /// Asks something about a job, chosen at that time.
     AboutJob(fn(hq_core::JobId) -> ClientRequest),
 }

@@ -142,18 +142,19 @@ impl World<'_> {
     }
 
     fn arrive(&mut self, now: Tick) -> Result<(), SimulationError> {
-        let first = self.next;
-        let tasks = submits::arrive_together(self.workload, first);
-        if tasks.first().is_none_or(|task| Tick(task.arrival.0) > now) {
-            return Ok(());
+        loop {
+            let first = self.next;
+            let tasks = submits::arrive_together(self.workload, first);
+            if tasks.first().is_none_or(|task| Tick(task.arrival.0) > now) {
+                return Ok(());
+            }
+            let refused = |error| SimulationError::Submit { first, error };
+            let submit = submits::submit(first, tasks, self.job)
+                .ok_or_else(|| refused(Refusal::Invalid("more than 4294967295 dependencies".to_owned())))?;
+            self.scheduler.submit(now, submit).map_err(refused)?;
+            self.next += tasks.len();
+            self.tell(now, &Event::Submitted { tasks: first..self.next });
         }
-        let refused = |error| SimulationError::Submit { first, error };
-        let submit = submits::submit(first, tasks, self.job)
-            .ok_or_else(|| refused(Refusal::Invalid("more than 4294967295 dependencies".to_owned())))?;
-        self.scheduler.submit(now, submit).map_err(refused)?;
-        self.next += tasks.len();
-        self.tell(now, &Event::Submitted { tasks: first..self.next });
-        Ok(())
     }
 
     /// Tells the core what the fleet has to say, and the fleet what the core wants, until both are content.

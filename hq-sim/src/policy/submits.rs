@@ -1,17 +1,17 @@
 use std::collections::BTreeMap;
 
 use hq_core::{
-    Blob, DepKind, Deps, IdList, JobId, JobSpec, JobTarget, PROGRAM_KIND, Parts, Profile, Span, Submit, TaskIds,
+    Blob, DepKind, Deps, IdList, JobId, JobSpec, JobTarget, Owner, PROGRAM_KIND, Parts, Profile, Span, Submit, TaskIds,
     TaskNumber, Variants,
 };
 
 use crate::workload::{Workload, WorkloadTask};
 
-/// The tasks from `first` on that arrive together.
+/// The tasks from `first` on that arrive together and are of one user.
 pub(super) fn arrive_together(workload: &Workload, first: usize) -> &[WorkloadTask] {
     let rest = workload.jobs().get(first..).unwrap_or_default();
-    let len = rest.iter().take_while(|job| job.arrival == rest[0].arrival).count();
-    &rest[..len]
+    let same = |job: &&WorkloadTask| job.arrival == rest[0].arrival && job.user == rest[0].user;
+    &rest[..rest.iter().take_while(same).count()]
 }
 
 /// They as one submit: a job of their own, or part of `job`. Task numbers are indices into the workload. None past 2^32 edges.
@@ -37,5 +37,7 @@ pub(super) fn submit(first: usize, tasks: &[WorkloadTask], job: Option<JobId>) -
     let deps = Deps::new(tasks.iter().map(|task| task.deps.iter().map(edge)))?;
     let kind = PROGRAM_KIND.to_owned();
     let (shared, parts) = (Blob::default(), Parts::default());
-    Some(Submit { job: target, ids, kind, shared, parts, profiles, profile_of, deps })
+    let user = tasks.first().and_then(|task| task.user);
+    let owner = user.map_or_else(Owner::default, |user| Owner::user(format!("user{user}")));
+    Some(Submit { job: target, ids, kind, shared, parts, profiles, profile_of, deps, owner })
 }

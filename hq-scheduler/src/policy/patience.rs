@@ -1,0 +1,47 @@
+use hq_core::Span;
+
+use super::{Order, PassRule, QueueView, Rank, order::part};
+
+/// Smallest area first, with backfilling, while patience lasts.
+///
+/// What is small (share of the cluster × expected run) goes first, since it holds up others least. What has waited six times
+/// its own expected run goes before all that, in order of arrival: nothing starves, and who asks for little time waits
+/// little. The first *two* that have no room have reservations, so that what is wide keeps its place while something
+/// small is first. What nobody knows anything about counts as an hour of its share.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patience;
+
+/// So many times its expected run something waits.
+const TIMES: u64 = 6;
+const UNKNOWN: Span = Span::secs(3600);
+
+impl Order for Patience {
+    fn name(&self) -> &'static str {
+        "patience"
+    }
+
+    fn rank(&self, queue: &QueueView) -> Rank {
+        let expected = queue.expected_run().unwrap_or(UNKNOWN);
+        if queue.waited() > expected.times(TIMES) {
+            return (-1, part(queue.head.0));
+        }
+        (part(queue.area_of(expected).0), part(queue.head.0))
+    }
+
+    /// When patience is at an end.
+    fn ages(&self) -> bool {
+        true
+    }
+
+    fn stride(&self, queue: &QueueView) -> u64 {
+        queue.head_run
+    }
+
+    fn pass_rule(&self) -> PassRule {
+        PassRule::Shadow
+    }
+
+    fn reservations(&self) -> usize {
+        2
+    }
+}

@@ -1,0 +1,121 @@
+//! Another policy while tasks wait and run: it decides at once, and nothing of the one before stays.
+
+use hq_core::{
+    Fact, JobSpec, JobTarget, LaneReport, Ordinal, Owner, Profile, Record, Request, Span, Submit, TaskIds, Tick,
+    ToWorker, WorkerConfig, WorkerResources,
+};
+use hq_scheduler::{Action, News, Scheduler};
+
+const ORDERS: [&str; 9] = [
+    "priority",
+    "fcfs",
+    "sjf",
+    "fair-share",
+    "fair-share-projects",
+    "easy-backfill",
+    "easy-shortest",
+    "easy-smallest",
+    "patience",
+];
+
+/// One worker of four cpus, on which three are in use for an estimated hour.
+struct Bench {
+    core: Scheduler,
+    facts: Vec<Record>,
+}
+
+impl Bench {
+    fn new(order: &str) -> Self {
+        let mut bench = Self { core: Scheduler::new(), facts: vec![] };
+        bench.core.boot(Tick(0), "uid".into(), 0, "1".into());
+        bench.core.set_policy(Tick(0), order, "pack").unwrap();
+        bench.core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+        assert_eq!(bench.started(Tick(0)), []);
+        bench.submit(Tick(1), 3, 3_600);
+        assert_eq!(bench.started(Tick(1)), [0]);
+        bench
+    }
+
+    fn submit(&mut self, now: Tick, cpus: u32, estimate: u64) {
+        let limit = Some(Span::secs(estimate));
+        let profile = Profile { time_limit: limit, ..Profile::new(Request::cpus(cpus).unwrap()) };
+        let target = JobTarget::New(JobSpec::default());
+        let submit = Submit::array(target, TaskIds::Next(1), "program", vec![].into(), profile);
+        self.core.submit(now, Submit { owner: Owner::user("ann"), ..submit }).unwrap();
+    }
+
+    /// What is started now; each says so.
+    fn started(&mut self, now: Tick) -> Vec<u64> {
+        let mut started = vec![];
+        while let Some(action) = self.core.poll_action(now) {
+            match action {
+                Action::Record(fact) => self.facts.push(Record { at: now, fact }),
+                Action::Send { worker, message: ToWorker::Open(open) } => {
+                    let task: Ordinal = open.work[0].runs[0].first;
+                    started.push(task.0);
+                    let lane = LaneReport { grant: open.grant, ended: vec![], started: Some((task, Span(0))) };
+                    self.core.handle_event(now, News::Report { worker, lane });
+                }
+                _ => {}
+            }
+        }
+        started
+    }
+}
+
+/// The first that waits needs all four cpus, the next one for two hours: only `sjf` and `fair-share` let it pass.
+#[test]
+fn what_the_order_before_held_is_free() {
+    let passes = |order: &str| matches!(order, "sjf" | "fair-share" | "fair-share-projects");
+    for before in ORDERS {
+        for after in ORDERS {
+            let mut bench = Bench::new(before);
+            bench.submit(Tick(2), 4, 60);
+            bench.submit(Tick(2), 1, 7_200);
+            // A blocked task of one level with others does not hold them up.
+            let held = !passes(before) && before != "priority";
+            assert_eq!(bench.started(Tick(2)), if held { vec![] } else { vec![2] }, "{before}");
+            if !held {
+                continue;
+            }
+            bench.core.set_policy(Tick(4), after, "least-loaded").unwrap();
+            let free = passes(after) || after == "priority";
+            assert_eq!(bench.started(Tick(4)), if free { vec![2] } else { vec![] }, "{before}, then {after}");
+            let fact = Fact::PolicyChanged { order: after.to_owned(), placement: "least-loaded".to_owned() };
+            assert!(bench.facts.iter().any(|record| record.fact == fact), "it is told to the journal");
+        }
+    }
+}
+
+/// The journal says who decides.
+#[test]
+fn the_last_policy_decides_after_a_restart() {
+    let mut bench = Bench::new("fcfs");
+    bench.submit(Tick(2), 4, 60);
+    bench.submit(Tick(2), 1, 7_200);
+    bench.core.set_policy(Tick(2), "sjf", "least-loaded").unwrap();
+    assert_eq!(bench.started(Tick(2)), [2]);
+    let mut again = Scheduler::new();
+    for record in &bench.facts {
+        again.replay(record).unwrap();
+    }
+    assert!(again.same_state(&bench.core));
+    again.boot(Tick(10), "uid".into(), 0, "1".into());
+    again.join(Tick(10), WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+    let first = std::iter::from_fn(|| again.poll_action(Tick(10))).find_map(|action| match action {
+        Action::Record(Fact::GrantOpened { tasks, .. }) => Some(tasks[0].start),
+        _ => None,
+    });
+    // The shortest, not the first.
+    assert_eq!(first, Some(Ordinal(1)));
+}
+
+#[test]
+fn an_unknown_policy_is_refused_and_changes_nothing() {
+    let mut bench = Bench::new("fcfs");
+    let refusal = bench.core.set_policy(Tick(2), "fastest", "pack").unwrap_err().to_string();
+    assert!(ORDERS.iter().all(|order| refusal.contains(order)), "{refusal}");
+    bench.submit(Tick(2), 4, 60);
+    bench.submit(Tick(2), 1, 7_200);
+    assert_eq!(bench.started(Tick(3)), []);
+}
