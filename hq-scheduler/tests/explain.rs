@@ -7,8 +7,9 @@ mod text;
 use hq_core::{
     Amount, Blocker, DepKind, Deps, Explanation, JobId, JobSpec, JobTarget, LaneReport, Need, Obstacle, Profile,
     Requirement, Span, Standing, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerFit, WorkerResources,
+    WorkerRuntime,
 };
-use hq_scheduler::{Action, News, Scheduler};
+use hq_scheduler::{Action, News, Scheduler, view::WorkerView};
 use text::{check_table, defs_of, variants_of};
 
 const NOW: Tick = Tick(1_000_000);
@@ -16,6 +17,33 @@ const NOW: Tick = Tick(1_000_000);
 #[test]
 fn vectors() {
     check_table("explain.txt", |cells| run(cells[0], cells[1], cells[2]));
+}
+
+#[test]
+fn what_nobody_could_run_is_said_at_once() {
+    let mut core = Scheduler::new();
+    core.boot(NOW, "uid".into(), 0, "1".into());
+    join(&mut core, "4");
+    let job = core.open(NOW, JobSpec::default());
+    submit(&mut core, job, "program", "5", None);
+    // No round has run yet.
+    let task = core.find(job, TaskNumber(0)).unwrap();
+    assert_eq!(core.explain(NOW, task).unwrap().standing, Standing::Infeasible);
+}
+
+#[test]
+fn workers_that_a_gang_waits_for_are_reserved() {
+    for (tasks, expected) in [("2:n3 1:1", [true, true, true]), ("1:1 2:1", [false; 3]), ("2:n2 1:4 1:4", [false; 3])] {
+        let mut core = Scheduler::new();
+        core.boot(NOW, "uid".into(), 0, "1".into());
+        ["4*1", "4", "4"].into_iter().for_each(|worker| join(&mut core, worker));
+        let job = core.open(NOW, JobSpec::default());
+        tasks.split_whitespace().for_each(|task| submit(&mut core, job, "program", task, None));
+        drain(&mut core);
+        let reserved =
+            |worker: WorkerView<'_>| matches!(worker.runtime, Some(WorkerRuntime::Single { reserved: true, .. }));
+        assert_eq!(core.workers().map(reserved).collect::<Vec<_>>(), expected, "{tasks}");
+    }
 }
 
 fn run(workers: &str, tasks: &str, which: &str) -> String {
