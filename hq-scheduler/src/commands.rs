@@ -124,6 +124,7 @@ impl Scheduler {
         self.policies.choose(order, placement).map_err(Refusal::Invalid)?;
         let fact = Fact::PolicyChanged { order: order.to_owned(), placement: placement.to_owned() };
         self.emit(now, fact, &mut Effects::default());
+        self.mind.settled.clear();
         self.mind.moved.extend(self.state.ready.keys().copied());
         self.mind.known_places.clear();
         self.mind.dirty_queues.extend(self.state.ready.keys().copied());
@@ -147,7 +148,14 @@ impl Scheduler {
         let mut fx = Effects::default();
         self.count_resources(&config, true);
         self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
-        self.note_capable(worker);
+        if self.state.workers.len() == 1 {
+            // Until now nobody asked who could run what.
+            self.mind.moved.extend(self.state.ready.keys().copied());
+        }
+        if let Some(known) = self.state.workers.get(&worker) {
+            self.mind.deadlines.extend(known.deadline().map(|deadline| (deadline, worker)));
+            self.mind.makes.join(worker, known, |class| self.state.classes.get(class));
+        }
         self.note_idle(now, [worker]);
         self.settle(now, fx);
         Ok(worker)

@@ -34,6 +34,7 @@ mod news;
 pub mod policy;
 pub mod pool;
 mod popular;
+mod rooms;
 mod round;
 mod scheduler;
 mod settle;

@@ -9,6 +9,7 @@ use crate::{
     idle::Idle,
     policy::{Rank, Typical},
     popular::Popular,
+    rooms::{Makes, Rooms},
     round::{KnownPlaces, Ranks},
     state::QueueKey,
     usage::{Charge, Usage},
@@ -24,16 +25,23 @@ pub(crate) struct Mind {
     /// Tasks of all lanes, as start to end and lane; only until a lane gets or loses some, for many cancels in a row.
     pub(crate) places: Option<BTreeMap<Ordinal, (Ordinal, GrantId)>>,
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
+    /// How many of them each worker has.
+    pub(crate) runs: BTreeMap<ClassId, BTreeMap<WorkerId, u32>>,
+    /// Queues for which all backlogs have been called back that are in their way, and their worst ranks since: more of the
+    /// same tasks behind those that wait change nothing.
+    pub(crate) settled: BTreeMap<QueueKey, Rank>,
     /// Measured mean run time of the tasks of a submit: tasks of one class may be of very different length.
     pub(crate) mean_run: BTreeMap<Ordinal, Span>,
-    /// Workers that could ever run the class.
-    pub(crate) capable: BTreeMap<ClassId, Capable>,
-    /// Of these, what the placement says of them.
+    /// What the placement says of workers on which a class fits.
     pub(crate) known_places: KnownPlaces,
     /// Which classes most tasks belong to.
     pub(crate) popular: Popular,
     /// The most popular of them, as of lately.
     pub(crate) typical: Typical,
+    pub(crate) makes: Makes,
+    pub(crate) rooms: Rooms,
+    /// Workers whose free state changed since they were put into rooms.
+    pub(crate) moved_workers: BTreeSet<WorkerId>,
     /// All that the present workers have, in parts.
     pub(crate) totals: BTreeMap<String, u64>,
     /// Which workers have the body of a submit.
@@ -51,6 +59,8 @@ pub(crate) struct Mind {
     pub(crate) unserved: BTreeSet<WorkerId>,
     /// Queues for whose sake others wait, and the workers that are held for them.
     pub(crate) held: BTreeMap<QueueKey, Held>,
+    /// When workers end by themselves.
+    pub(crate) deadlines: BTreeSet<(Tick, WorkerId)>,
     /// When time takes such a place away from its queue.
     pub(crate) held_until: Option<Tick>,
     /// In order of their beginnings, and so of their deadlines.
@@ -69,19 +79,11 @@ pub(crate) struct Mind {
     pub(crate) usage: Usage,
 }
 
-/// Workers that could run a class.
-#[derive(Debug, Default)]
-pub(crate) struct Capable {
-    /// When they are idle, time left aside.
-    pub(crate) all: BTreeSet<WorkerId>,
-    /// Those of them that are not known to be too full.
-    pub(crate) roomy: BTreeSet<WorkerId>,
-}
-
 /// Workers with a place for a queue.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(crate) workers: BTreeSet<WorkerId>,
+    /// None: all that could ever run its class.
+    pub(crate) workers: Option<BTreeSet<WorkerId>>,
     /// The queue's rank when they were chosen.
     pub(crate) rank: Option<Rank>,
     /// Where it has a reservation, for when.

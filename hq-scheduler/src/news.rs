@@ -17,17 +17,17 @@ impl Scheduler {
         match news {
             News::WorkerLost { worker, reason } => {
                 let Some(lost) = self.state.workers.get(&worker) else { return };
-                let config = lost.config.clone();
+                let (config, deadline) = (lost.config.clone(), lost.deadline());
                 self.count_resources(&config, false);
                 self.mind.idle.end(worker);
-                for workers in self.mind.capable.values_mut() {
-                    workers.all.remove(&worker);
-                    workers.roomy.remove(&worker);
+                self.mind.makes.leave(worker);
+                if let Some(deadline) = deadline {
+                    self.mind.deadlines.remove(&(deadline, worker));
                 }
                 self.forget_worker_bodies(worker);
                 self.emit(now, Fact::WorkerLost { worker, reason }, &mut fx);
                 // Its recalls will not be answered.
-                self.mind.dirty_workers.append(&mut self.mind.unserved);
+                self.mind.dirty_workers.extend(std::mem::take(&mut self.mind.unserved));
                 self.release_with(worker);
                 self.mind.dirty_workers.remove(&worker);
             }
@@ -57,7 +57,7 @@ impl Scheduler {
                 if self.state.grants.get(&grant).is_some_and(|lane| lane.tasks.is_empty()) {
                     self.mind.hungry.insert(grant);
                 }
-                self.mind.dirty_workers.append(&mut self.mind.unserved);
+                self.mind.dirty_workers.extend(std::mem::take(&mut self.mind.unserved));
                 if self.too_late(grant, now) {
                     self.call_back_all(grant); // The limit passed while this recall was on its way.
                 }

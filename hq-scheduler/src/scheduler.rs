@@ -82,9 +82,23 @@ impl Scheduler {
         let record = Record { at, fact };
         let applied = self.state.apply(&record, fx);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
-        self.mind.moved.append(&mut fx.moved);
+        self.mind.moved.extend(std::mem::take(&mut fx.moved));
+        self.follow_workers(&record.fact, fx);
         self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
+    }
+
+    /// Notes which workers have more or less free than before.
+    fn follow_workers(&mut self, fact: &Fact, fx: &Effects) {
+        match fact {
+            Fact::GrantOpened { workers, .. } => self.mind.moved_workers.extend(workers),
+            Fact::GrantClosed { .. } | Fact::WorkerJoined { .. } => self.mind.moved_workers.extend(&fx.freed),
+            Fact::WorkerLost { worker, .. } => {
+                self.mind.moved_workers.insert(*worker);
+                self.mind.moved_workers.extend(&fx.freed);
+            }
+            _ => {}
+        }
     }
 
     /// Keeps the books of lanes that are not in the lasting state.
@@ -94,9 +108,11 @@ impl Scheduler {
         }
         match fact {
             Fact::GrantOpened { grant, workers, class, .. } => {
-                workers.iter().for_each(|worker| self.mind.known_places.touch(*worker));
                 self.mind.lanes.insert(*grant, LaneMind::default());
                 *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
+                if let Some(main) = workers.first() {
+                    *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
+                }
                 self.note_depth(*grant);
                 self.charge(at, *grant);
             }
@@ -128,6 +144,14 @@ impl Scheduler {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         if let Some(n) = self.mind.lanes_of_class.get_mut(&lane.class) {
             *n = n.saturating_sub(1);
+        }
+        if let Some(runs) = self.mind.runs.get_mut(&lane.class)
+            && let Some(n) = runs.get_mut(&lane.worker())
+        {
+            *n -= 1;
+            if *n == 0 {
+                runs.remove(&lane.worker());
+            }
         }
         let mind = self.mind.lanes.remove(&grant).unwrap_or_default();
         if let Some(not_after) = mind.not_after {

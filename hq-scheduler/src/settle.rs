@@ -31,8 +31,8 @@ impl Scheduler {
             fx.absorb(next);
         }
         self.drop_bodies_of_ended(&fx.ended);
-        self.mind.dirty_queues.append(&mut fx.ready);
-        self.mind.dirty_workers.append(&mut fx.freed);
+        self.mind.dirty_queues.extend(fx.ready);
+        self.mind.dirty_workers.extend(fx.freed);
         self.mind.needs_round = true;
     }
 
@@ -84,10 +84,10 @@ impl Scheduler {
 
 impl Effects {
     /// What `later` found comes on top; consequences drawn already do not return.
-    fn absorb(&mut self, mut later: Self) {
-        self.ready.append(&mut later.ready);
-        self.freed.append(&mut later.freed);
-        self.ended.append(&mut later.ended);
+    fn absorb(&mut self, later: Self) {
+        self.ready.extend(later.ready);
+        self.freed.extend(later.freed);
+        self.ended.extend(later.ended);
         self.doomed = later.doomed;
         self.bereft = later.bereft;
         self.failed = later.failed;

@@ -1,12 +1,11 @@
 //! What a placement is worth: the weighted share of the cluster that it puts to use. Fixed point, no floats.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use hq_core::{Amount, Quantity, Request, WorkerConfig, WorkerId};
+use hq_core::{Amount, ClassId, Quantity, Request, WorkerConfig};
 
 use crate::{
     Scheduler,
-    mind::Capable,
     pool::Pools,
     state::{Class, Worker},
 };
@@ -30,34 +29,10 @@ impl Scheduler {
         }
     }
 
-    /// Notes which of the known classes a new worker could ever run.
-    pub(crate) fn note_capable(&mut self, id: WorkerId) {
-        let Some(worker) = self.state.workers.get(&id) else { return };
-        for (class, workers) in &mut self.mind.capable {
-            if could_ever(self.state.classes.get(*class), worker) {
-                workers.all.insert(id);
-                workers.roomy.insert(id);
-            }
-        }
-    }
-
-    /// Makes sure that the workers that could ever run a class are known.
-    pub(crate) fn learn_capable(&mut self, class: hq_core::ClassId) {
-        if self.mind.capable.contains_key(&class) {
-            return;
-        }
-        let known = self.state.classes.get(class);
-        let workers = self.state.workers.iter().filter(|(_, worker)| could_ever(known, worker)).map(|(id, _)| *id);
-        let all: BTreeSet<WorkerId> = workers.collect();
-        self.mind.capable.insert(class, Capable { roomy: all.clone(), all });
-    }
-
-    /// Notes that a worker may have room for anything again.
-    pub(crate) fn note_room(&mut self, worker: WorkerId) {
-        self.mind.known_places.touch(worker);
-        for workers in self.mind.capable.values_mut().filter(|workers| workers.all.contains(&worker)) {
-            workers.roomy.insert(worker);
-        }
+    /// Makes sure that it is known which workers could ever run a class.
+    pub(crate) fn learn_capable(&mut self, class: ClassId) {
+        let (known, workers) = (self.state.classes.get(class), &self.state.workers);
+        self.mind.makes.learn(class, known, |worker| workers.get(&worker));
     }
 }
 

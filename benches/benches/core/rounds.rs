@@ -1,4 +1,6 @@
 //! Rounds of placement on 1,000 workers: the first one, and what single events cost after it.
+//!
+//! `cargo bench -p hq-benches --bench core -- events idle` runs these rows alone.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +16,16 @@ const WORKERS: usize = 1_000;
 const CLASSES: u32 = 100;
 
 pub(crate) fn all() {
-    first_placement("mixed sizes", |class| 1 + class % 60);
-    first_placement("one cpu each", |_| 1);
-    single_events();
-    one_task_on_idle_workers();
-    many_priorities();
+    type Row = (&'static str, fn());
+    let rows: [Row; 5] = [
+        ("mixed", || first_placement("mixed sizes", |class| 1 + class % 60)),
+        ("small", || first_placement("one cpu each", |_| 1)),
+        ("events", single_events),
+        ("idle", one_task_on_idle_workers),
+        ("priorities", many_priorities),
+    ];
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    rows.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|row| row == name)).for_each(|(_, row)| row());
 }
 
 /// A task that was started, and where.
@@ -107,16 +114,16 @@ fn single_events() {
             submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
         })
     });
-    print("one submit of a new class", 1_000, |nth| {
-        let class = CLASSES + nth as u32;
-        timed(&mut core, Tick(3_000), |core, now| {
-            submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
-        })
-    });
     print("one join", 500, |_| timed(&mut core, Tick(4_000), |core, now| drop(core.join(now, worker()))));
     print("one loss of a worker with about two tasks", 500, |nth| {
         let news = News::WorkerLost { worker: WorkerId(nth as u32 + 1), reason: LossReason::ConnectionLost };
         timed(&mut core, Tick(5_000), |core, now| core.handle_event(now, news))
+    });
+    print("one submit of a new class", 1_000, |nth| {
+        let class = CLASSES + nth as u32;
+        timed(&mut core, Tick(5_500), |core, now| {
+            submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
+        })
     });
     print("one cancel of a job of 10,000 tasks", 100, |nth| {
         timed(&mut core, Tick(6_000), |core, now| drop(core.cancel(now, jobs[nth as usize], None)))

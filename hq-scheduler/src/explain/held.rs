@@ -16,7 +16,7 @@ impl Scheduler {
     pub(crate) fn is_reserved(&self, worker: WorkerId) -> bool {
         let strict = self.policies.order().pass_rule() == PassRule::Strict;
         let closes = |key: &QueueKey| strict || self.state.classes.get(key.class).is_gang();
-        self.mind.held.iter().any(|(key, held)| held.workers.contains(&worker) && closes(key))
+        self.mind.held.iter().any(|(key, held)| closes(key) && self.holds(*key, held, worker))
     }
 }
 

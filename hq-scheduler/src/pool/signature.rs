@@ -31,4 +31,9 @@ impl Signature {
         }
         Self { free, shape: Arc::clone(&pools.shape) }
     }
+
+    /// All of it but the shape: for workers of one shape.
+    pub(crate) fn into_free(self) -> Vec<u64> {
+        self.free
+    }
 }

@@ -22,10 +22,10 @@ use crate::{
 pub(crate) struct Blockers {
     /// By class, in order of rank.
     levels: BTreeMap<ClassId, Vec<Level>>,
-    /// How many workers each queue wants to be held.
-    needed: BTreeMap<QueueKey, u64>,
-    /// Workers that could be held, and their place in the order; only where somebody has asked.
-    orders: BTreeMap<ClassId, BTreeMap<WorkerId, u64>>,
+    /// How many workers each queue wants to be held, its rank, and what may pass it.
+    needed: BTreeMap<QueueKey, (u64, Rank, PassRule)>,
+    /// Workers that could be held, and their place in the order; only where somebody has asked, and only so many.
+    orders: BTreeMap<ClassId, (u64, BTreeMap<WorkerId, u64>)>,
     /// Queues for whose sake something was refused.
     pub(super) in_the_way: BTreeSet<QueueKey>,
     /// What was refused where, and will not be allowed any more in this pass: it only gets tighter.
@@ -37,6 +37,9 @@ pub(crate) struct Blockers {
     /// Of workers with a reservation; only where somebody has asked.
     pub(super) timelines: BTreeMap<WorkerId, Timeline>,
 }
+
+/// A queue for which a place is held, and whether nothing may pass it.
+pub(super) type HeldFor = (QueueKey, bool);
 
 #[derive(Debug)]
 struct Level {
@@ -52,15 +55,22 @@ impl Blockers {
         let levels = self.levels.entry(key.class).or_default();
         let most = levels.last().map_or(needed, |level| level.most.max(needed));
         levels.push(Level { rank, key, most, rule });
-        self.needed.insert(key, needed);
+        self.needed.insert(key, (needed, rank, rule));
+    }
+
+    /// Queues of a set that are blocked.
+    pub(super) fn among(&self, queues: &BTreeSet<QueueKey>) -> Vec<QueueKey> {
+        let reserved = |key: &QueueKey| self.reservations.iter().any(|reservation| reservation.key == *key);
+        queues.iter().filter(|key| self.needed.contains_key(key) || reserved(key)).copied().collect()
     }
 
     /// Those of `queues` alone.
-    pub(super) fn only(&self, queues: &BTreeSet<QueueKey>) -> Self {
+    pub(super) fn only(&self, queues: &[QueueKey]) -> Self {
         let mut some = Self::default();
-        for level in self.levels.values().flatten().filter(|level| queues.contains(&level.key)) {
-            some.add(level.rank, level.key, self.needed.get(&level.key).copied().unwrap_or(0), level.rule);
-        }
+        let known = |key: &QueueKey| self.needed.get(key).map(|(needed, rank, rule)| (*rank, *key, *needed, *rule));
+        let mut ranked: Vec<(Rank, QueueKey, u64, PassRule)> = queues.iter().filter_map(known).collect();
+        ranked.sort_unstable_by_key(|(rank, key, ..)| (*rank, *key));
+        ranked.into_iter().for_each(|(rank, key, needed, rule)| some.add(rank, key, needed, rule));
         some.reservations.extend(self.reservations.iter().filter(|other| queues.contains(&other.key)).cloned());
         some
     }
@@ -68,10 +78,6 @@ impl Blockers {
     /// The order in which places of these classes are held is to be found out anew.
     pub(super) fn forget_orders(&mut self, of: impl Fn(ClassId) -> bool) {
         self.orders.retain(|class, _| !of(*class));
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.levels.is_empty() && self.reservations.is_empty()
     }
 
     /// What is reserved on a worker.
@@ -86,7 +92,7 @@ impl Blockers {
     }
 
     /// Whether a queue of better rank has a reservation on a worker.
-    fn is_reserved(&self, worker: WorkerId, rank: Rank) -> bool {
+    pub(super) fn is_reserved(&self, worker: WorkerId, rank: Rank) -> bool {
         self.reservations.iter().any(|reservation| reservation.rank < rank && reservation.workers.contains(&worker))
     }
 
@@ -102,26 +108,33 @@ impl Blockers {
         if self.reservations.is_empty() { budget } else { placed }
     }
 
-    pub(super) fn classes(&self) -> Vec<ClassId> {
-        self.levels.keys().copied().collect()
+    /// Classes with a blocked queue of better rank.
+    fn better(&self, rank: Rank) -> Vec<ClassId> {
+        let better = |levels: &[Level]| levels.first().is_some_and(|level| level.rank < rank);
+        self.levels.iter().filter(|(_, levels)| better(levels)).map(|(class, _)| *class).collect()
     }
 }
 
 impl Scheduler {
     /// Notes that what is left of a queue has no room.
     pub(super) fn block(&self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        let order = self.policies.order();
-        let Some(view) = self.queue_view(now, key) else { return };
-        let needed = if self.state.classes.get(key.class).is_gang() { u64::MAX } else { view.waiting };
-        match order.pass_rule_of(&view) {
-            PassRule::Free => {}
-            PassRule::Gap => blockers.add(rank, key, needed, PassRule::Gap),
-            PassRule::Strict => blockers.add(rank, key, u64::MAX, PassRule::Strict),
-            PassRule::Shadow if blockers.reservations.len() < order.reservations() => {
-                self.reserve(now, blockers, key, rank);
+        match self.needed(now, key) {
+            None | Some((_, PassRule::Free)) => {}
+            Some((needed, rule @ (PassRule::Gap | PassRule::Strict))) => blockers.add(rank, key, needed, rule),
+            Some((_, PassRule::Shadow)) => {
+                if blockers.reservations.len() < self.policies.order().reservations() {
+                    self.reserve(now, blockers, key, rank);
+                }
             }
-            PassRule::Shadow => {}
         }
+    }
+
+    /// How many workers a queue wants to be held if it has no room, and what may pass it; nothing where it does not wait.
+    pub(super) fn needed(&self, now: Tick, key: QueueKey) -> Option<(u64, PassRule)> {
+        let view = self.queue_view(now, key)?;
+        let rule = self.policies.order().pass_rule_of(&view);
+        let all = rule == PassRule::Strict || self.state.classes.get(key.class).is_gang();
+        Some((if all { u64::MAX } else { view.waiting }, rule))
     }
 
     /// The best queue of `class` for which a place on the worker is held.
@@ -139,18 +152,24 @@ impl Scheduler {
         Some((level.rank, level.key, level.rule))
     }
 
-    /// Workers that hold a place for a queue; nothing where it is not blocked.
-    pub(super) fn holders(&self, now: Tick, blockers: &mut Blockers, key: QueueKey) -> Option<BTreeSet<WorkerId>> {
+    /// Workers that hold a place for a queue, none for all of them; nothing where it is not blocked.
+    pub(super) fn holders(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        key: QueueKey,
+    ) -> Option<Option<BTreeSet<WorkerId>>> {
         if let Some(reservation) = blockers.reservations.iter().find(|reservation| reservation.key == key) {
-            return Some(reservation.workers.clone());
+            return Some(Some(reservation.workers.clone()));
         }
-        let needed = *blockers.needed.get(&key)?;
-        let workers: Vec<WorkerId> =
-            self.mind.capable.get(&key.class).into_iter().flat_map(|known| &known.all).copied().collect();
+        let (needed, ..) = *blockers.needed.get(&key)?;
+        if self.all_are_held(key.class, needed) {
+            return Some(None);
+        }
         let held = |worker: &WorkerId| {
             self.hold_position(now, blockers, key.class, needed, *worker).is_some_and(|position| position < needed)
         };
-        Some(workers.into_iter().filter(held).collect())
+        Some(Some(self.mind.makes.capable(key.class).filter(held).collect()))
     }
 
     /// The worker's place in the order in which places are held for a class; exact only where fewer than `needed` workers
@@ -163,29 +182,42 @@ impl Scheduler {
         needed: u64,
         worker: WorkerId,
     ) -> Option<u64> {
-        let capable = &self.mind.capable.get(&class)?.all;
-        if needed >= capable.len() as u64 && !self.state.classes.get(class).is_gang() {
-            return (capable.contains(&worker) && self.lives_for(now, worker, class)).then_some(0);
+        if self.all_are_held(class, needed) {
+            return (self.mind.makes.can(worker, class) && self.lives_for(now, worker, class)).then_some(0);
         }
-        let order = blockers.orders.entry(class).or_insert_with(|| self.hold_order(now, class));
-        order.get(&worker).copied()
+        let most = blockers.levels.get(&class).and_then(|levels| levels.last()).map_or(needed, |level| level.most);
+        let known = blockers.orders.entry(class).or_default();
+        if known.0 < most {
+            *known = (most, self.hold_order(now, class, most));
+        }
+        known.1.get(&worker).copied()
     }
 
-    /// Workers that run none of the class first, and among them those of high id: low ones fill up first anyway.
-    fn hold_order(&self, now: Tick, class: ClassId) -> BTreeMap<WorkerId, u64> {
+    /// Whether so many tasks of a class want to be held that every worker is which could ever run one.
+    pub(super) fn all_are_held(&self, class: ClassId, needed: u64) -> bool {
+        needed >= self.mind.makes.count(class) && !self.state.classes.get(class).is_gang()
+    }
+
+    /// The first `most` workers to be held for a class, and their places in that order: those that run none of it first, and
+    /// among them those of high id, since low ones fill up first anyway.
+    fn hold_order(&self, now: Tick, class: ClassId, most: u64) -> BTreeMap<WorkerId, u64> {
         if self.state.classes.get(class).is_gang() {
             return self.hold_for_gang(now, class).into_iter().map(|worker| (worker, 0)).collect();
         }
-        let lanes = self.state.grants.values().filter(|lane| lane.class == class);
-        let running: BTreeSet<WorkerId> = lanes.map(|lane| lane.worker()).collect();
-        let capable = self.mind.capable.get(&class).into_iter().flat_map(|known| &known.all).copied();
-        let mut order: Vec<WorkerId> = capable.filter(|worker| self.lives_for(now, *worker, class)).collect();
-        order.sort_by_key(|worker| (running.contains(worker), std::cmp::Reverse(*worker)));
-        order.into_iter().zip(0..).collect()
+        let none = BTreeMap::new();
+        let running = self.mind.runs.get(&class).unwrap_or(&none);
+        let capable = || self.mind.makes.capable_from_last(class).filter(|worker| self.lives_for(now, *worker, class));
+        let others = capable().filter(|worker| !running.contains_key(worker));
+        let order = others.chain(capable().filter(|worker| running.contains_key(worker)));
+        order.zip(0..most).collect()
     }
 
+    /// Whether a worker that could ever run the class has the time for it.
     fn lives_for(&self, now: Tick, worker: WorkerId, class: ClassId) -> bool {
         self.state.workers.get(&worker).is_some_and(|known| {
+            if known.deadline().is_none() {
+                return true;
+            }
             let requests = &self.state.classes.get(class).requests;
             requests
                 .iter()
@@ -204,15 +236,36 @@ impl Scheduler {
         worker: WorkerId,
         pools: &Pools,
     ) -> bool {
-        for high in blockers.classes() {
-            let holder = self.holder(now, blockers, high, worker).filter(|(better, ..)| *better < rank);
-            let Some((_, key, rule)) = holder else { continue };
-            if rule == PassRule::Strict || self.gap(high, own.class, worker, pools) == 0 {
-                blockers.in_the_way.insert(key);
-                blockers.refused.insert((own, worker));
-                blockers.kept.insert(worker);
-                return false;
-            }
+        let held_for = self.standing(now, blockers, rank, worker);
+        self.passes(now, blockers, rank, &held_for, own, worker, pools)
+    }
+
+    /// Better queues for which a place on the worker is held, one of each class, and what may pass them. Reservations are not
+    /// among them.
+    pub(super) fn standing(&self, now: Tick, blockers: &mut Blockers, rank: Rank, worker: WorkerId) -> Vec<HeldFor> {
+        let classes = blockers.better(rank).into_iter();
+        let holders = classes.filter_map(|high| self.holder(now, blockers, high, worker));
+        holders.filter(|(better, ..)| *better < rank).map(|(_, key, rule)| (key, rule == PassRule::Strict)).collect()
+    }
+
+    /// Whether one more task may be placed past those for which the worker is held.
+    #[expect(clippy::too_many_arguments, reason = "what a pass knows")]
+    pub(super) fn passes(
+        &self,
+        now: Tick,
+        blockers: &mut Blockers,
+        rank: Rank,
+        held_for: &[HeldFor],
+        own: QueueKey,
+        worker: WorkerId,
+        pools: &Pools,
+    ) -> bool {
+        let stops = |(high, strict): &&HeldFor| *strict || self.gap(high.class, own.class, worker, pools) == 0;
+        if let Some((high, _)) = held_for.iter().find(stops) {
+            blockers.in_the_way.insert(*high);
+            blockers.refused.insert((own, worker));
+            blockers.kept.insert(worker);
+            return false;
         }
         if blockers.is_reserved(worker, rank) && !self.keeps_reservations(now, blockers, own, worker, pools) {
             blockers.reservation_refuses(worker);
@@ -220,6 +273,15 @@ impl Scheduler {
             return false;
         }
         true
+    }
+
+    /// Whether workers of one make without a time limit are held for the same better queues.
+    pub(super) fn holds_whole_makes(&self, blockers: &Blockers, rank: Rank) -> bool {
+        let first = |(class, levels): (&ClassId, &Vec<Level>)| {
+            let least = levels.first().filter(|level| level.rank < rank)?;
+            Some(self.all_are_held(*class, least.most))
+        };
+        blockers.levels.iter().filter_map(first).all(|whole| whole)
     }
 
     /// Whether a place on the worker is held for a better queue, so that a gang of the queue `own` cannot have it.
@@ -231,7 +293,7 @@ impl Scheduler {
         own: QueueKey,
         worker: WorkerId,
     ) -> bool {
-        for high in blockers.classes() {
+        for high in blockers.better(rank) {
             if let Some((_, key, _)) = self.holder(now, blockers, high, worker).filter(|(better, ..)| *better < rank) {
                 blockers.in_the_way.insert(key);
                 blockers.kept.insert(worker);

@@ -3,7 +3,7 @@
 //! Few classes and few ways: all ways are tried, so that what is placed is worth most (a small knapsack). Else a *ratio
 //! greedy*: again and again the class of best value per largest fraction of what is left, a quarter of its fit at a time.
 
-use hq_core::{Allocation, Quantity, Request};
+use hq_core::{Quantity, Request};
 
 use crate::pool::Pools;
 
@@ -29,8 +29,6 @@ pub(super) struct Placed {
     pub(super) class: usize,
     /// The variant.
     pub(super) variant: u8,
-    /// What it got.
-    pub(super) allocation: Allocation,
 }
 
 /// Takes a combination of great value out of `pools`: at most `waiting[class]` tasks of each class and `most` in all, each
@@ -81,7 +79,7 @@ fn fit(pools: &Pools, option: &Way<'_>, waiting: &[u64], most: u64) -> u64 {
 
 fn take(pools: &mut Pools, option: &Way<'_>) -> Option<Placed> {
     let allocation = pools.allocate(option.request)?;
-    pools.take(&allocation).then_some(Placed { class: option.class, variant: option.variant, allocation })
+    pools.take(&allocation).then_some(Placed { class: option.class, variant: option.variant })
 }
 
 /// All ways, most of the earlier options first, so that they win ties.

@@ -99,8 +99,7 @@ impl Scheduler {
         let mut freed: Option<(Pools, u64)> = None;
         let others = self.mind.ranks.heads().take_while(|(rank, _)| *rank <= own.0);
         for (rank, other) in others.filter(|(_, other)| other.class != class) {
-            let capable = self.mind.capable.get(&other.class).is_some_and(|workers| workers.all.contains(&worker_id));
-            if !capable {
+            if !self.mind.makes.can(worker_id, other.class) {
                 continue;
             }
             let rival = self.state.classes.get(other.class);
@@ -180,7 +179,7 @@ impl Scheduler {
         let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { return };
         let mut fx = Effects::default();
         self.emit(now, Fact::GrantClosed { grant }, &mut fx);
-        self.mind.dirty_workers.append(&mut fx.freed);
+        self.mind.dirty_workers.extend(fx.freed);
         self.actions.push_back(Action::Send { worker, message: ToWorker::Close { grant } });
     }
 }

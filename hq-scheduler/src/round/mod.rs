@@ -15,6 +15,7 @@ mod level;
 mod place;
 mod places;
 mod ranks;
+mod reach;
 mod recall;
 mod reserve;
 mod slots;
@@ -46,8 +47,9 @@ impl Scheduler {
         // Again while places that are not held any more may be room for others.
         while !self.mind.dirty_workers.is_empty() || !self.mind.dirty_queues.is_empty() {
             let workers = std::mem::take(&mut self.mind.dirty_workers);
-            let queues = std::mem::take(&mut self.mind.dirty_queues);
-            workers.iter().for_each(|worker| self.note_room(*worker));
+            let mut queues = std::mem::take(&mut self.mind.dirty_queues);
+            self.rank_all(now);
+            queues.retain(|key| !self.is_settled(now, *key));
             let mut blockers = self.place(now, &workers, &queues);
             self.call_back(now, &workers, &queues, &blockers);
             self.hold(now, &mut blockers);

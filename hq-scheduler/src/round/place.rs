@@ -4,19 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, Tick, WorkerId};
 
-use super::{blocked::Blockers, ranks::Walk};
-use crate::{Scheduler, state::QueueKey};
+use super::{blocked::Blockers, ranks::Walk, reach::Reach};
+use crate::{
+    Scheduler,
+    policy::{PassRule, Rank},
+    state::QueueKey,
+};
 
 impl Scheduler {
     /// Places what fits: queues that got tasks on all workers, the others on those that got room. Returns the queues that
-    /// still wait for workers which could run them.
+    /// still wait for workers which could run them, as far as they matter to others.
+    ///
+    /// Ends where no class that waits finds room any more: what lies below that is not looked at, unless the order must see it.
     pub(super) fn place(&mut self, now: Tick, workers: &BTreeSet<WorkerId>, queues: &BTreeSet<QueueKey>) -> Blockers {
-        self.rank_all(now);
+        self.refresh_rooms(None);
+        let mut reach = Reach::new(queues, workers, &self.mind.rooms);
+        let mut open = self.open_classes(&reach);
         let mut walk = Walk::new(&self.mind.ranks);
         let mut blockers = Blockers::default();
+        let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
         let mut started = 0u64;
         let mut looked_at: BTreeMap<QueueKey, u64> = BTreeMap::new();
-        while let Some((rank, mut level)) = walk.level(&self.mind.ranks) {
+        while (to_the_end || self.any_finds_room(&reach, &mut open))
+            && let Some((rank, mut level)) = walk.level(&self.mind.ranks)
+        {
             if started > 0 && !self.state.owners.is_empty() {
                 // What has been started since may have cost others of its owner their rank.
                 let mut is_new = |key: &QueueKey| looked_at.insert(*key, started) != Some(started);
@@ -26,34 +37,75 @@ impl Scheduler {
                     walk.again(&self.mind.ranks, key);
                 }
             }
-            let level = self.by_value(level);
-            let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
-            let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
-            let single = if self.policies.placement().fills_workers() { gangs } else { level.len() };
-            let mut placed = Vec::new();
-            for (key, budget) in level.iter().zip(&budgets).take(single) {
-                let candidates = if queues.contains(key) { None } else { Some(workers) };
-                placed.push(self.place_queue(now, *key, rank, *budget, candidates, &mut blockers));
-                // What a gang waits for is held before others of its level are looked at.
-                if placed.len() <= gangs && self.state.ready.contains_key(key) && placed.last() != Some(budget) {
-                    self.block(now, &mut blockers, *key, rank);
+            let mut open_level = Vec::with_capacity(level.len());
+            for key in level {
+                let fresh = queues.contains(&key);
+                if fresh && let Some(unseen) = open.get_mut(&key.class) {
+                    *unseen = unseen.saturating_sub(1);
+                }
+                if self.finds_room(&reach, key.class, fresh) {
+                    open_level.push(key);
+                } else {
+                    self.block(now, &mut blockers, key, rank);
                 }
             }
-            let (keys, rest) = (&level[single..], &budgets[single..]);
-            placed.extend(self.fill_workers(now, keys, rank, rest, workers, queues, &mut blockers));
-            started += placed.iter().sum::<u64>();
-            self.rank_moved(now);
-            self.note_placed(&mut blockers, &level, &placed);
-            for (i, key) in level.into_iter().enumerate() {
-                match self.mind.ranks.of(key) {
-                    None => {}
-                    Some(_) if placed[i] == budgets[i] => walk.again(&self.mind.ranks, key),
-                    Some(_) if i < gangs => {}
-                    Some(_) => self.block(now, &mut blockers, key, rank),
+            if !open_level.is_empty() {
+                let (placed, again) = self.place_level(now, open_level, rank, &mut reach, &mut blockers);
+                started += placed;
+                self.rank_moved(now);
+                self.refresh_rooms(Some(&mut reach));
+                for key in again {
+                    walk.again(&self.mind.ranks, key);
+                    if queues.contains(&key) {
+                        *open.entry(key.class).or_insert(0) += 1;
+                    }
                 }
             }
         }
+        self.block_unseen(now, &walk, queues, &mut blockers);
         blockers
+    }
+
+    /// Places the queues of one level; says how many tasks it started, and which queues had all placed that their order
+    /// allows for now.
+    fn place_level(
+        &mut self,
+        now: Tick,
+        level: Vec<QueueKey>,
+        rank: Rank,
+        reach: &mut Reach<'_>,
+        blockers: &mut Blockers,
+    ) -> (u64, Vec<QueueKey>) {
+        let level = self.by_value(level);
+        let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
+        let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
+        let single = if self.policies.placement().fills_workers() { gangs } else { level.len() };
+        let mut placed = Vec::new();
+        for (key, budget) in level.iter().zip(&budgets).take(single) {
+            placed.push(self.place_queue(now, *key, rank, *budget, reach, blockers));
+            // What a gang waits for is held before others of its level are looked at.
+            if placed.len() <= gangs && self.state.ready.contains_key(key) && placed.last() != Some(budget) {
+                self.block(now, blockers, *key, rank);
+            }
+            self.refresh_rooms(Some(reach));
+        }
+        let (keys, rest) = (&level[single..], &budgets[single..]);
+        if !keys.is_empty() {
+            placed.extend(self.fill_workers(now, keys, rank, rest, reach, blockers));
+        }
+        self.note_placed(blockers, &level, &placed);
+        let mut again = Vec::new();
+        for (i, key) in level.into_iter().enumerate() {
+            if !self.state.ready.contains_key(&key) {
+                continue;
+            }
+            if placed[i] == budgets[i] {
+                again.push(key);
+            } else if i >= gangs {
+                self.block(now, blockers, key, rank);
+            }
+        }
+        (placed.iter().sum(), again)
     }
 
     /// Where places are held depends on what runs: for a class on its own lanes, for a gang on all.
@@ -63,6 +115,41 @@ impl Scheduler {
         if !classes.is_empty() {
             blockers.forget_orders(|class| classes.contains(&class) || self.state.classes.get(class).is_gang());
         }
+    }
+
+    /// Classes that could find room, and how many of their queues are fresh.
+    fn open_classes(&self, reach: &Reach<'_>) -> BTreeMap<ClassId, usize> {
+        let mut open = BTreeMap::new();
+        if !reach.dirty.is_empty() {
+            open.extend(self.mind.ranks.heads().map(|(_, key)| (key.class, 0)));
+        }
+        for key in reach.fresh.iter().filter(|key| self.mind.ranks.of(**key).is_some()) {
+            *open.entry(key.class).or_insert(0) += 1;
+        }
+        open
+    }
+
+    /// Whether any class finds room; those that are found to have none are crossed out.
+    fn any_finds_room(&mut self, reach: &Reach<'_>, open: &mut BTreeMap<ClassId, usize>) -> bool {
+        while let Some((class, fresh)) = open.first_key_value() {
+            let (class, fresh) = (*class, *fresh > 0);
+            if self.finds_room(reach, class, false) || (fresh && self.finds_room(reach, class, true)) {
+                return true;
+            }
+            open.pop_first();
+        }
+        false
+    }
+
+    /// Blocks what got tasks or holds workers and was not looked at, since nothing finds room so far down.
+    fn block_unseen(&self, now: Tick, walk: &Walk, queues: &BTreeSet<QueueKey>, blockers: &mut Blockers) {
+        let holding = self.mind.held.keys().filter(|key| !self.holds_all(now, **key));
+        let unseen = queues.iter().chain(holding).filter(|key| !walk.has_seen(**key));
+        let mut unseen: Vec<(Rank, QueueKey)> =
+            unseen.filter_map(|key| Some((self.mind.ranks.of(*key)?, *key))).collect();
+        unseen.sort_unstable();
+        unseen.dedup();
+        unseen.into_iter().for_each(|(rank, key)| self.block(now, blockers, key, rank));
     }
 
     /// How many tasks of a queue may be placed before ranks are looked at again.

@@ -128,19 +128,17 @@ impl Scheduler {
         if self.mind.known_places.count > PLACES_MAX {
             self.mind.known_places.clear();
         }
-        let Some(capable) = self.mind.capable.get(&class) else { return };
         let mut of_class = self.mind.known_places.of_class.remove(&class);
         let changed: Vec<WorkerId> = match &of_class {
             Some(known) => {
                 let later = self.mind.known_places.changes.range(known.seen + 1..).map(|(_, worker)| *worker);
-                later.filter(|worker| capable.all.contains(worker)).collect()
+                later.filter(|worker| self.mind.makes.can(*worker, class)).collect()
             }
-            None => capable.roomy.iter().copied().collect(),
+            None => self.workers_with_room(class),
         };
         let places = of_class.get_or_insert_default();
         places.seen = self.mind.known_places.last_change;
         let before = places.sorted.len();
-        let mut full = Vec::new();
         for worker in changed {
             let Some(known) = self.state.workers.get(&worker).filter(|known| known.gang.is_none()) else {
                 places.set(worker, vec![]);
@@ -149,9 +147,6 @@ impl Scheduler {
             let room = Room::of(known);
             room.fragmentation.set(self.mind.known_places.fragmentation.get(&worker).copied());
             let fitting = self.places(worker, &room, &self.state.classes.get(class).requests);
-            if fitting.is_empty() {
-                full.push(worker);
-            }
             places.set(worker, fitting);
             if let Some(fragmentation) = room.fragmentation.get() {
                 self.mind.known_places.fragmentation.insert(worker, fragmentation);
@@ -160,11 +155,6 @@ impl Scheduler {
         self.mind.known_places.count += places.sorted.len();
         self.mind.known_places.count -= before;
         self.mind.known_places.of_class.extend(of_class.map(|places| (class, places)));
-        if let Some(capable) = self.mind.capable.get_mut(&class) {
-            for worker in full {
-                capable.roomy.remove(&worker);
-            }
-        }
     }
 
     /// The variants that fit where so much is left, and their keys.

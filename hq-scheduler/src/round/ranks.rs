@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use hq_core::{ClassId, Tick};
 
@@ -8,7 +11,7 @@ use crate::{Scheduler, policy::Rank, state::QueueKey};
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
     of: BTreeMap<QueueKey, Rank>,
-    by_class: BTreeMap<ClassId, BTreeSet<(Rank, QueueKey)>>,
+    by_class: BTreeSet<(ClassId, Rank, Option<QueueKey>)>,
     /// The best queue of each class.
     heads: BTreeSet<(Rank, QueueKey)>,
 }
@@ -23,22 +26,14 @@ impl Ranks {
         if before == rank {
             return;
         }
-        let class = self.by_class.entry(key.class).or_default();
-        if let Some(head) = class.first() {
-            self.heads.remove(head);
+        if let Some(head) = self.head(key.class) {
+            self.heads.remove(&head);
         }
         if let Some(before) = before {
-            class.remove(&(before, key));
+            self.by_class.remove(&(key.class, before, Some(key)));
         }
-        class.extend(rank.map(|rank| (rank, key)));
-        match class.first() {
-            Some(head) => {
-                self.heads.insert(*head);
-            }
-            None => {
-                self.by_class.remove(&key.class);
-            }
-        }
+        self.by_class.extend(rank.map(|rank| (key.class, rank, Some(key))));
+        self.heads.extend(self.head(key.class));
     }
 
     /// Rank of a queue; none where it does not wait.
@@ -53,20 +48,33 @@ impl Ranks {
 
     /// Whether any queue of the class waits.
     pub(super) fn waits(&self, class: ClassId) -> bool {
-        self.by_class.contains_key(&class)
+        self.head(class).is_some()
+    }
+
+    /// The best queue of a class.
+    fn head(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
+        self.after(class, Bound::Included((class, (i64::MIN, i64::MIN), None))).next()
     }
 
     /// The best queues of a class, which are of equal rank.
     pub(super) fn best(&self, class: ClassId) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
-        let queues = self.by_class.get(&class);
-        let best = queues.and_then(|queues| queues.first()).map(|(rank, _)| *rank);
-        queues.into_iter().flatten().take_while(move |(rank, _)| Some(*rank) == best).copied()
+        let queues = self.after(class, Bound::Included((class, (i64::MIN, i64::MIN), None)));
+        let best = self.head(class).map(|(rank, _)| rank);
+        queues.take_while(move |(rank, _)| Some(*rank) == best)
     }
 
     /// The queue of the same class that comes after `queue`.
-    fn next(&self, queue: (Rank, QueueKey)) -> Option<(Rank, QueueKey)> {
-        let after = (std::ops::Bound::Excluded(queue), std::ops::Bound::Unbounded);
-        self.by_class.get(&queue.1.class)?.range(after).next().copied()
+    fn next(&self, (rank, key): (Rank, QueueKey)) -> Option<(Rank, QueueKey)> {
+        self.after(key.class, Bound::Excluded((key.class, rank, Some(key)))).next()
+    }
+
+    fn after(
+        &self,
+        class: ClassId,
+        from: Bound<(ClassId, Rank, Option<QueueKey>)>,
+    ) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
+        let queues = self.by_class.range((from, Bound::Unbounded)).take_while(move |(other, ..)| *other == class);
+        queues.filter_map(|(_, rank, key)| Some((*rank, (*key)?)))
     }
 }
 
@@ -106,6 +114,11 @@ impl Walk {
         level
     }
 
+    /// Whether a queue was visited for good.
+    pub(super) fn has_seen(&self, key: QueueKey) -> bool {
+        self.done.contains(&key)
+    }
+
     /// Visits a queue once more, at the rank it has by now.
     pub(super) fn again(&mut self, ranks: &Ranks, key: QueueKey) {
         if let Some(rank) = ranks.of(key) {
@@ -133,8 +146,15 @@ impl Scheduler {
     /// Ranks the queues that got or lost tasks.
     pub(super) fn rank_moved(&mut self, now: Tick) {
         for key in std::mem::take(&mut self.mind.moved) {
-            self.learn_capable(key.class);
+            if !self.state.workers.is_empty() {
+                self.learn_capable(key.class);
+            }
             let rank = self.rank(now, key);
+            match (rank, self.mind.settled.get_mut(&key)) {
+                (None, _) => drop(self.mind.settled.remove(&key)),
+                (Some(rank), Some(settled)) => *settled = rank.max(*settled),
+                (Some(_), None) => {}
+            }
             self.mind.ranks.set(key, rank);
         }
     }

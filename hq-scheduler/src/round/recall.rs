@@ -16,26 +16,59 @@ impl Scheduler {
         queues: &BTreeSet<QueueKey>,
         blockers: &Blockers,
     ) {
-        self.call_back_for_better(now, blockers.only(queues));
+        let fresh = blockers.among(queues);
+        let blocked = blockers.only(&fresh);
+        self.call_back_for_better(now, fresh, blocked);
         self.call_back_for_idle(now, workers);
     }
 
-    fn call_back_for_better(&mut self, now: Tick, mut fresh: Blockers) {
-        if fresh.is_empty() {
-            return;
-        }
+    /// Calls back what is in the way of queues that got tasks and are blocked.
+    fn call_back_for_better(&mut self, now: Tick, queues: Vec<QueueKey>, mut fresh: Blockers) {
         let mut due: Vec<GrantId> = Vec::new();
-        for grant in &self.mind.deep {
-            let Some(lane) = self.state.grants.get(grant) else { continue };
+        for grant in self.deep_lanes_for(now, &queues, &mut fresh) {
+            let Some(lane) = self.state.grants.get(&grant) else { continue };
             let Some(next) = lane.next() else { continue };
             let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
             if lane.workers.iter().any(|worker| self.is_held(now, &mut fresh, rank, key, *worker)) {
-                due.push(*grant);
+                due.push(grant);
             }
         }
         for grant in due {
             self.call_back_all(grant);
         }
+        for key in queues {
+            if let Some(rank) = self.mind.ranks.of(key)
+                && self.mind.makes.count(key.class) > 0
+                && self.wants_all(now, key)
+            {
+                self.mind.settled.insert(key, rank);
+            }
+        }
+    }
+
+    /// Lanes with a backlog on workers that are held for some of the queues.
+    fn deep_lanes_for(&self, now: Tick, queues: &[QueueKey], blockers: &mut Blockers) -> Vec<GrantId> {
+        if self.mind.deep.is_empty() {
+            return vec![];
+        }
+        let mut workers = BTreeSet::new();
+        for key in queues {
+            match self.holders(now, blockers, *key) {
+                Some(Some(holders)) => workers.extend(holders),
+                Some(None) => return self.mind.deep.iter().copied().collect(),
+                None => {}
+            }
+        }
+        let workers = workers.iter().filter_map(|worker| self.state.workers.get(worker));
+        let grants: BTreeSet<GrantId> =
+            workers.flat_map(|worker| worker.grants.iter().chain(&worker.gang)).copied().collect();
+        grants.into_iter().filter(|grant| self.mind.deep.contains(grant)).collect()
+    }
+
+    /// Whether tasks that came to a queue have no consequence: as many others wait there already as could matter.
+    pub(super) fn is_settled(&self, now: Tick, key: QueueKey) -> bool {
+        let settled = self.mind.settled.get(&key);
+        settled.is_some_and(|settled| self.mind.ranks.of(key) >= Some(*settled)) && self.wants_all(now, key)
     }
 
     /// Each worker with room gets a fair part of the backlogs of a class of which nothing else waits.

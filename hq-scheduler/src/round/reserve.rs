@@ -51,15 +51,15 @@ impl Scheduler {
         est: Option<Span>,
     ) -> Option<(BTreeSet<WorkerId>, Booking)> {
         let mut best: Option<(WorkerId, Booking)> = None;
-        for worker in self.mind.capable.get(&key.class).into_iter().flat_map(|known| &known.all) {
-            let Some(known) = self.state.workers.get(worker) else { continue };
-            let timeline = self.timeline(now, *worker);
-            let booked = blockers.booked(*worker);
+        for worker in self.mind.makes.capable_in_order(key.class) {
+            let Some(known) = self.state.workers.get(&worker) else { continue };
+            let timeline = self.timeline(now, worker);
+            let booked = blockers.booked(worker);
             for request in &self.state.classes.get(key.class).requests {
                 let before = best.as_ref().map(|(_, booking)| booking.at);
                 let lasts = |at: Tick| has_time(known.deadline(), at, request.min_time());
                 let found = timeline.first_fit(&known.pools, &booked, request, est, before, &lasts);
-                best = found.map(|booking| (*worker, booking)).or(best);
+                best = found.map(|booking| (worker, booking)).or(best);
             }
         }
         best.map(|(worker, booking)| (BTreeSet::from([worker]), booking))

@@ -8,6 +8,7 @@ use super::{
     blocked::Blockers,
     lanes::has_time,
     places::{Place, Room},
+    reach::Reach,
 };
 use crate::{
     Action, Scheduler,
@@ -35,10 +36,10 @@ impl Scheduler {
         key: QueueKey,
         rank: Rank,
         budget: u64,
-        candidates: Option<&BTreeSet<WorkerId>>,
+        reach: &Reach<'_>,
         blockers: &mut Blockers,
     ) -> u64 {
-        self.learn_capable(key.class);
+        let candidates = (!reach.fresh.contains(&key)).then_some(reach.dirty);
         if self.state.classes.get(key.class).is_gang() {
             return self.place_gangs(now, key, rank, budget, candidates, blockers);
         }
