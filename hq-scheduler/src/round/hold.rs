@@ -59,7 +59,9 @@ impl Scheduler {
         let released: Vec<WorkerId> = match (&before.workers, after.map(|held| &held.workers)) {
             // The head of the queue has got a place, and the next one is not first; or what is reserved is for later now, and
             // more can be done before.
-            _ if after.is_some_and(|now| now.rank > before.rank || now.at > before.at) => self.workers_held(key, before).collect(),
+            _ if after.is_some_and(|now| now.rank > before.rank || now.at > before.at) => {
+                self.workers_held(key, before).collect()
+            }
             (_, Some(None)) => return,
             (Some(before), Some(Some(now))) => before.difference(now).copied().collect(),
             (None, Some(Some(now))) => {
