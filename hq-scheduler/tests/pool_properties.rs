@@ -32,12 +32,15 @@ fn workers() -> impl Strategy<Value = WorkerResources> {
     let sizes = || vec(1u32..=4, 1..=5);
     let item = (0u16..5, 0u16..5, select(vec![1u16, 128, 256]));
     (sizes(), sizes(), 1u64..=40_000, vec(item, 0..=8)).prop_map(|(cpus, gpus, mem, items)| {
-        let coupling = items.iter().map(|(a, b, weight)| CouplingItem {
+        let can_couple = cpus.len() > 1 && gpus.len() > 1;
+        let pair = |(a, b, weight)| ((a % cpus.len() as u16, b % gpus.len() as u16), weight);
+        let items: BTreeMap<_, _> = items.into_iter().filter(|_| can_couple).map(pair).collect();
+        let coupling = items.into_iter().map(|((group1_idx, group2_idx), weight)| CouplingItem {
             resource1_idx: 0,
-            group1_idx: a % cpus.len() as u16,
+            group1_idx,
             resource2_idx: 1,
-            group2_idx: b % gpus.len() as u16,
-            weight: *weight,
+            group2_idx,
+            weight,
         });
         let kinds = [groups(&cpus), groups(&gpus), ResourceKind::Sum(Amount::from_parts(mem))];
         let defs = NAMES.into_iter().zip(kinds).map(|(n, kind)| ResourceDef { name: name(n), kind }).collect();

@@ -15,7 +15,7 @@
 
 use std::{collections::BTreeMap, collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-use hq_core::{Allocation, CouplingItem, GrantedResource, Request, ResourceDef, WorkerResources};
+use hq_core::{Allocation, GrantedResource, Request, ResourceDef, WorkerResources};
 use hq_scheduler::pool::Pools;
 
 struct Bench {
@@ -114,10 +114,12 @@ impl Bench {
     fn new(definition: &str) -> Self {
         let (couplings, defs): (Vec<&str>, Vec<&str>) =
             definition.split(';').map(str::trim).partition(|part| part.starts_with("couple "));
-        let mut defs: Vec<_> = defs.into_iter().map(|def| ResourceDef::parse(def).unwrap()).collect();
-        defs.sort_by(|a, b| a.name.cmp(&b.name));
-        let coupling = couplings.into_iter().map(|item| couple(&defs, item)).collect();
-        let worker = WorkerResources::new(defs, coupling).unwrap();
+        let defs = defs.into_iter().map(|def| ResourceDef::parse(def).unwrap()).collect();
+        let mut worker = WorkerResources::new(defs, vec![]).unwrap();
+        if !couplings.is_empty() {
+            let items: Vec<&str> = couplings.iter().map(|item| item.trim_start_matches("couple ")).collect();
+            worker = worker.with_coupling(&items.join(",")).unwrap();
+        }
         Self { pools: Pools::new(&worker), worker, held: BTreeMap::new() }
     }
 
@@ -232,22 +234,5 @@ impl Bench {
             format!("{} {what}", granted.resource)
         };
         allocation.0.iter().map(resource).collect::<Vec<_>>().join("; ")
-    }
-}
-
-fn couple(defs: &[ResourceDef], item: &str) -> CouplingItem {
-    let end = |text: &str| {
-        let (name, group) = text.trim().trim_end_matches(']').split_once('[').unwrap();
-        (defs.iter().position(|def| def.name.as_str() == name).unwrap() as u16, group.parse::<u16>().unwrap())
-    };
-    let (pair, weight) = item.trim_start_matches("couple ").split_once('=').unwrap();
-    let (a, b) = pair.split_once(':').unwrap();
-    let (a, b) = (end(a).min(end(b)), end(a).max(end(b)));
-    CouplingItem {
-        resource1_idx: a.0,
-        group1_idx: a.1,
-        resource2_idx: b.0,
-        group2_idx: b.1,
-        weight: weight.parse().unwrap(),
     }
 }

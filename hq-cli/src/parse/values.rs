@@ -1,6 +1,6 @@
 //! Readers of option values: each returns what is wrong as text for clap.
 
-use hq_core::{Amount, IdList, Quantity, ResourceDef, ResourceEntry, Span};
+use hq_core::{Amount, IdList, Quantity, Request, ResourceDef, ResourceEntry, Span};
 
 use super::caret::{ids_error, resource_error};
 
@@ -68,19 +68,17 @@ pub(crate) fn reason(text: &str) -> Result<String, String> {
 
 /// A positive number, as a count of 1/10,000, rounded.
 pub(crate) fn weight(text: &str) -> Result<u32, String> {
-    let error = || "a weight has to be a number above 0 and at most 400000".to_owned();
-    let parts = text.parse::<f64>().map_err(|_| error())? * Amount::PARTS as f64;
-    let parts = parts.round();
-    if parts >= 1.0 && parts <= 400_000.0 * Amount::PARTS as f64 { Ok(parts as u32) } else { Err(error()) }
+    let number = text.parse().unwrap_or(f64::NAN);
+    Request::weight_of(number).map_err(|error| error.to_string())
 }
 
-/// A share between 0 and 1, in 1/10,000, rounded up.
+/// A share between 0 and 1, in 1/10,000, rounded.
 pub(crate) fn min_utilization(text: &str) -> Result<u32, String> {
     let share: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
-    if !(0.0..=1.0).contains(&share) {
-        return Err("Minimal utilization has to be in the interval [0.0, 1.0].".to_owned());
+    match Amount::from_f64(share) {
+        Ok(amount) if share <= 1.0 => Ok(amount.parts() as u32),
+        _ => Err("Minimal utilization has to be in the interval [0.0, 1.0].".to_owned()),
     }
-    Ok((share * Amount::PARTS as f64).ceil() as u32)
 }
 
 #[cfg(test)]
@@ -118,9 +116,15 @@ mod tests {
 
     #[test]
     fn shares() {
-        for (text, expected) in
-            [("0", Some(0)), ("0.5", Some(5_000)), ("1.0", Some(10_000)), ("1.1", None), ("-0.1", None), ("NaN", None)]
-        {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("0.5", Some(5_000)),
+            ("0.07", Some(700)),
+            ("1.0", Some(10_000)),
+            ("1.1", None),
+            ("-0.1", None),
+            ("NaN", None),
+        ] {
             assert_eq!(min_utilization(text).ok(), expected, "{text}");
         }
     }

@@ -37,7 +37,9 @@ pub(super) fn all_ids_text(detail: &JobDetail) -> String {
     match &detail.submits[..] {
         [one] if let TaskIds::Given(ids) = &one.submit.ids => match ids.runs() {
             // One list in steps of one is shown in the largest runs there are.
-            runs if runs.is_sorted_by_key(|run| run.start) => sorted_text(runs.iter().copied()),
+            runs if runs.is_sorted_by_key(|run| run.start) && runs.iter().copied().all(plain) => {
+                sorted_text(runs.iter().copied())
+            }
             _ => ids.to_string(),
         },
         _ => ids_text(detail, |_| true),
@@ -90,9 +92,14 @@ mod tests {
 
     #[test]
     fn ids_of_one_submit_keep_their_order() {
-        for (array, expected) in
-            [("5,3,1", "5,3,1"), ("10-19", "10-19"), ("0-9:3", "0-9:3"), ("1,2,3", "1-3"), ("0", "0")]
-        {
+        for (array, expected) in [
+            ("5,3,1", "5,3,1"),
+            ("10-19", "10-19"),
+            ("0-9:3", "0-9:3"),
+            ("0-10:3", "0-10:3"),
+            ("1,2,3", "1-3"),
+            ("0", "0"),
+        ] {
             assert_eq!(all_ids_text(&samples::array_job(array)), expected);
         }
     }

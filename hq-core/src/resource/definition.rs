@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::ResourceName;
+use super::{CouplingError, CouplingItem, ResourceName, ResourceParseError, coupling};
 use crate::Amount;
 
 /// What a worker has of one resource.
@@ -31,6 +31,15 @@ impl ResourceKind {
             Self::Range { start, end } => vec![end.saturating_sub(*start).saturating_add(1)],
             Self::Groups(groups) => groups.iter().map(|group| group.len() as u32).collect(),
             Self::Sum(_) => vec![],
+        }
+    }
+
+    /// How many groups; a list or range is one group; none for a sum.
+    pub const fn group_count(&self) -> usize {
+        match self {
+            Self::List(_) | Self::Range { .. } => 1,
+            Self::Groups(groups) => groups.len(),
+            Self::Sum(_) => 0,
         }
     }
 
@@ -63,21 +72,6 @@ pub struct ResourceDef {
     pub name: ResourceName,
     /// How much there is.
     pub kind: ResourceKind,
-}
-
-/// Two groups that lie close to each other: a request for both resources prefers both groups.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct CouplingItem {
-    /// Position of the first resource in the name-sorted list.
-    pub resource1_idx: u16,
-    /// Group of the first resource.
-    pub group1_idx: u16,
-    /// Position of the second resource; larger than the first.
-    pub resource2_idx: u16,
-    /// Group of the second resource.
-    pub group2_idx: u16,
-    /// How much the closeness is worth; 256 where not given.
-    pub weight: u16,
 }
 
 /// All that a worker offers, sorted by name, checked.
@@ -123,25 +117,30 @@ pub enum DefinitionError {
     /// More indices than the engine counts.
     #[error("Resource {0} is too large: at most 1048576 indices in at most 4096 groups are possible")]
     TooLarge(ResourceName),
+    /// A sum larger than an amount can be written.
+    #[error("Resource {0} is too large: a sum can be up to {max}", max = Amount::MAX)]
+    SumTooLarge(ResourceName),
     /// More resources than the engine counts.
     #[error("a worker can have at most 256 resources")]
     TooMany,
-    /// A coupling that names what is not there.
-    #[error("the coupling names a resource or group that does not exist")]
-    Coupling,
+    /// A coupling that makes no sense on this worker.
+    #[error(transparent)]
+    Coupling(#[from] CouplingError),
 }
 
-const MAX_INDICES: u64 = 1 << 20;
-const MAX_GROUPS: usize = 4096;
+/// The most indices of one resource.
+pub(super) const MAX_INDICES: u64 = 1 << 20;
+/// The most groups of one resource.
+pub(super) const MAX_GROUPS: usize = 4096;
 const MAX_RESOURCES: usize = 256;
 
 impl WorkerResources {
-    /// Sorts the resources by name and checks them.
+    /// Sorts the resources by name and checks them. Couplings refer to the sorted list and come in any order.
     ///
     /// # Errors
     /// For double or empty resources, double indices, missing or countable `cpus`, absurd sizes, and couplings
-    /// of what does not exist.
-    pub fn new(mut resources: Vec<ResourceDef>, mut coupling: Vec<CouplingItem>) -> Result<Self, DefinitionError> {
+    /// of what does not exist, of a single group, of a resource with itself, or given twice.
+    pub fn new(mut resources: Vec<ResourceDef>, coupling: Vec<CouplingItem>) -> Result<Self, DefinitionError> {
         if resources.len() > MAX_RESOURCES {
             return Err(DefinitionError::TooMany);
         }
@@ -157,17 +156,7 @@ impl WorkerResources {
             Some(def) if matches!(def.kind, ResourceKind::Sum(_)) => return Err(DefinitionError::SumOfCpus),
             Some(_) => {}
         }
-        let counts: Vec<usize> = resources.iter().map(|def| def.kind.group_sizes().len()).collect();
-        for item in &coupling {
-            let groups = |index: u16| counts.get(usize::from(index)).copied().unwrap_or(0);
-            let sound = item.resource1_idx < item.resource2_idx
-                && usize::from(item.group1_idx) < groups(item.resource1_idx)
-                && usize::from(item.group2_idx) < groups(item.resource2_idx);
-            if !sound {
-                return Err(DefinitionError::Coupling);
-            }
-        }
-        coupling.sort();
+        let coupling = coupling::checked(coupling, &resources)?;
         Ok(Self { resources, coupling })
     }
 
@@ -180,12 +169,21 @@ impl WorkerResources {
         Self::new(vec![ResourceDef { name: ResourceName::cpus(), kind: ResourceKind::Range { start: 0, end } }], vec![])
     }
 
+    /// The same resources coupled as the text says, in place of a coupling before; see [`CouplingItem::parse_list`].
+    ///
+    /// # Errors
+    /// Says what is wrong with the text and where.
+    pub fn with_coupling(mut self, text: &str) -> Result<Self, ResourceParseError> {
+        self.coupling = CouplingItem::parse_list(text, &self.resources)?;
+        Ok(self)
+    }
+
     /// The resources, sorted by name.
     pub fn resources(&self) -> &[ResourceDef] {
         &self.resources
     }
 
-    /// The couplings, sorted.
+    /// The couplings, sorted, each with the lower resource first.
     pub fn coupling(&self) -> &[CouplingItem] {
         &self.coupling
     }
@@ -204,6 +202,9 @@ fn check(def: &ResourceDef) -> Result<(), DefinitionError> {
     let backwards = matches!(def.kind, ResourceKind::Range { start, end } if end < start);
     if def.kind.total().is_zero() || sizes.contains(&0) || backwards {
         return Err(DefinitionError::Empty(name()));
+    }
+    if matches!(def.kind, ResourceKind::Sum(amount) if amount > Amount::MAX) {
+        return Err(DefinitionError::SumTooLarge(name()));
     }
     if count > MAX_INDICES || sizes.len() > MAX_GROUPS {
         return Err(DefinitionError::TooLarge(name()));

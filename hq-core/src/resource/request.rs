@@ -81,12 +81,8 @@ impl TryFrom<RawRequest> for Request {
 
     fn try_from(raw: RawRequest) -> Result<Self, RequestError> {
         let mut request = if raw.nodes == 0 { Self::new(raw.entries)? } else { Self::gang(raw.nodes) };
-        if raw.weight == 0 {
-            return Err(RequestError::Weight);
-        }
         request.min_time = raw.min_time;
-        request.weight = raw.weight;
-        Ok(request)
+        request.with_weight(raw.weight)
     }
 }
 
@@ -96,6 +92,9 @@ pub enum RequestError {
     /// An amount of nothing.
     #[error("Zero resources cannot be requested")]
     Zero,
+    /// More than an amount can be written.
+    #[error("the amount of {0} is too large: at most {max} can be requested", max = Amount::MAX)]
+    TooLarge(ResourceName),
     /// One resource in two lines.
     #[error("Resource '{0}' defined more than once")]
     Twice(ResourceName),
@@ -110,18 +109,27 @@ pub enum RequestError {
     Mixed,
 }
 
+/// In 1/10,000.
+const WEIGHT_MAX: u32 = 400_000 * Amount::PARTS as u32;
+
 impl Request {
     /// A request on one worker, entries sorted by name.
     ///
     /// # Errors
-    /// For zero amounts and for a resource that occurs twice.
+    /// For amounts of zero or past [`Amount::MAX`], and for a resource that occurs twice.
     pub fn new(mut entries: Vec<ResourceEntry>) -> Result<Self, RequestError> {
         entries.sort();
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].resource == pair[1].resource) {
             return Err(RequestError::Twice(pair[0].resource.clone()));
         }
-        if entries.iter().any(|entry| matches!(entry.quantity, Quantity::Amount(amount, _) if amount.is_zero())) {
-            return Err(RequestError::Zero);
+        for entry in &entries {
+            match entry.quantity {
+                Quantity::Amount(Amount::ZERO, _) => return Err(RequestError::Zero),
+                Quantity::Amount(amount, _) if amount > Amount::MAX => {
+                    return Err(RequestError::TooLarge(entry.resource.clone()));
+                }
+                Quantity::Amount(..) | Quantity::All => {}
+            }
         }
         Ok(Self { nodes: 0, entries, min_time: Span::ZERO, weight: Amount::PARTS as u32 })
     }
@@ -147,12 +155,21 @@ impl Request {
         self
     }
 
-    /// The same with a weight in 1/10,000.
+    /// The weight, in 1/10,000, nearest to a number of a command line, job file or program.
     ///
     /// # Errors
-    /// For 0.
+    /// For what would be 0, is more than 400,000, or is no number.
+    pub fn weight_of(number: f64) -> Result<u32, RequestError> {
+        let parts = Amount::from_f64(number).ok().and_then(|amount| u32::try_from(amount.parts()).ok());
+        parts.filter(|parts| (1..=WEIGHT_MAX).contains(parts)).ok_or(RequestError::Weight)
+    }
+
+    /// The same with a weight in 1/10,000; see [`Request::weight_of`].
+    ///
+    /// # Errors
+    /// For 0 and for more than 400,000 units.
     pub fn with_weight(mut self, parts: u32) -> Result<Self, RequestError> {
-        if parts == 0 {
+        if parts == 0 || parts > WEIGHT_MAX {
             return Err(RequestError::Weight);
         }
         self.weight = parts;

@@ -28,16 +28,12 @@ pub(super) struct GroupShape {
 
 impl Shape {
     pub(super) fn new(worker: &WorkerResources) -> Self {
-        let coupled = |at: usize| {
-            let is = |index: u16| usize::from(index) == at;
-            worker.coupling().iter().any(|item| is(item.resource1_idx) || is(item.resource2_idx))
-        };
-        let resource = |(at, def): (usize, &hq_core::ResourceDef)| {
+        let resource = |def: &hq_core::ResourceDef| {
             let groups = layout(&def.kind.group_sizes());
-            let choosable = groups.len() > 1 || coupled(at);
+            let choosable = groups.len() > 1;
             ResourceShape { name: def.name.clone(), total: def.kind.total(), groups, choosable }
         };
-        let resources = worker.resources().iter().enumerate().map(resource).collect();
+        let resources = worker.resources().iter().map(resource).collect();
         Self { resources, coupling: worker.coupling().to_vec() }
     }
 
