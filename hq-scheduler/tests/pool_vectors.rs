@@ -13,10 +13,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tables are files")]
 
-use std::{collections::BTreeMap, collections::BTreeSet, fmt::Write as _, fs, path::Path};
+mod facts;
 
-use hq_core::{Allocation, GrantedResource, Request, ResourceDef, WorkerResources};
+use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
+
+use hq_core::{Allocation, Request, ResourceDef, WorkerResources};
 use hq_scheduler::pool::Pools;
+
+use crate::facts::Granted;
 
 struct Bench {
     worker: WorkerResources,
@@ -100,7 +104,10 @@ fn step(bench: &mut Option<Bench>, input: &str, place: &str) -> String {
             ("free", _) => bench.pools.free(words[1]).to_string() == words[2],
             ("pools", _) => bench.groups_free(words[1], true) == fact.splitn(3, ' ').nth(2).unwrap(),
             (_, None) => panic!("{place}\n  refused"),
-            (_, Some(allocation)) => bench.holds(name, allocation, &words),
+            (_, Some(allocation)) => {
+                let others: Vec<&str> = words.iter().copied().filter(|word| *word != name).collect();
+                bench.granted(allocation).holds(&others, |other| bench.granted(&bench.held[other]))
+            }
         };
         assert!(holds, "{place}\n  {fact}: does not hold for {}", bench.show(allocation.as_ref()));
     }
@@ -129,65 +136,6 @@ impl Bench {
         assert_eq!(self.pools.fits_count(&request, 1), u32::from(allocation.is_some()), "{request:?}");
         assert!(allocation.is_none() || self.pools.could_ever(&request), "{request:?}");
         allocation
-    }
-
-    /// The facts about an allocation.
-    fn holds(&self, name: &str, allocation: &Allocation, words: &[&str]) -> bool {
-        let of = |name: &str, allocation: &Allocation| -> GrantedResource {
-            allocation.0.iter().find(|granted| granted.resource.as_str() == name).unwrap().clone()
-        };
-        let (resource, words) = (words[1], [&words[..1], &words[2..]].concat());
-        let granted = of(resource, allocation);
-        let groups = |granted: &GrantedResource| -> Vec<usize> {
-            granted.pieces.iter().map(|piece| self.group(resource, piece.index)).collect()
-        };
-        let set = |granted: &GrantedResource| -> BTreeSet<usize> { groups(granted).into_iter().collect() };
-        let indices = |granted: &GrantedResource| -> Vec<u32> { granted.pieces.iter().map(|p| p.index).collect() };
-        let others = || words[1..].iter().filter(|other| **other != name).map(|other| of(resource, &self.held[*other]));
-        let list = |items: Vec<String>| items.join(",") == words[1];
-        let last = granted.pieces.len().wrapping_sub(1);
-        match words[0] {
-            "amount" => granted.amount.to_string() == words[1],
-            "count" => granted.pieces.len().to_string() == words[1],
-            "groups" => set(&granted).len().to_string() == words[1],
-            "sizes" => {
-                let mut sizes: Vec<usize> =
-                    set(&granted).iter().map(|at| groups(&granted).iter().filter(|g| *g == at).count()).collect();
-                sizes.sort_unstable();
-                list(sizes.iter().map(ToString::to_string).collect())
-            }
-            "in" => list(set(&granted).iter().map(ToString::to_string).collect()),
-            "indices" => list(indices(&granted).iter().map(ToString::to_string).collect()),
-            "parts" => list(granted.pieces.iter().map(|piece| piece.amount.fraction().to_string()).collect()),
-            "first" => {
-                let n: usize = words[1].parse().unwrap();
-                groups(&granted)[..n].windows(2).all(|pair| pair[0] == pair[1])
-            }
-            "new" => others().all(|other| set(&other).is_disjoint(&set(&granted))),
-            "same" => others().all(|other| set(&other) == set(&granted)),
-            "apart" => others().all(|other| indices(&other).iter().all(|index| !indices(&granted).contains(index))),
-            "last-index" => others().all(|other| indices(&other).last() == indices(&granted).last()),
-            "last-group" => others().all(|other| groups(&other).last() == groups(&granted).last()),
-            "last-shared" => groups(&granted)[..last].contains(&groups(&granted)[last]),
-            "beside" => {
-                let other = of(words[1], allocation);
-                let other = other.pieces.iter().map(|piece| self.group(words[1], piece.index)).collect();
-                set(&granted) == other || set(&granted).is_subset(&other) || set(&granted).is_superset(&other)
-            }
-            _ => panic!("unknown fact {words:?}"),
-        }
-    }
-
-    fn group(&self, resource: &str, index: u32) -> usize {
-        let mut end = 0;
-        let sizes = self.worker.get(resource).unwrap().kind.group_sizes();
-        sizes
-            .iter()
-            .position(|size| {
-                end += size;
-                index < end
-            })
-            .unwrap()
     }
 
     /// What is free of each index of each group, in order of size; with `sorted` the groups, too.
@@ -223,16 +171,10 @@ impl Bench {
     }
 
     fn show(&self, allocation: Option<&Allocation>) -> String {
-        let Some(allocation) = allocation else { return "refuse".to_owned() };
-        let resource = |granted: &GrantedResource| {
-            let pieces = granted.pieces.iter().map(|piece| match piece.amount.fraction() {
-                0 => piece.index.to_string(),
-                _ => format!("{}*{}", piece.index, piece.amount),
-            });
-            let pieces: Vec<String> = pieces.collect();
-            let what = if pieces.is_empty() { granted.amount.to_string() } else { pieces.join(",") };
-            format!("{} {what}", granted.resource)
-        };
-        allocation.0.iter().map(resource).collect::<Vec<_>>().join("; ")
+        allocation.map_or_else(|| "refuse".to_owned(), |allocation| self.granted(allocation).show())
+    }
+
+    fn granted<'a>(&'a self, allocation: &'a Allocation) -> Granted<'a> {
+        Granted { worker: &self.worker, allocation }
     }
 }
