@@ -49,7 +49,13 @@ pub enum CouplingError {
     /// The same pair in two items.
     #[error("the coupling {0} is given twice")]
     Twice(String),
+    /// More items than the engine looks through.
+    #[error("a worker can have at most {max} couplings", max = ITEMS_MAX)]
+    TooMany,
 }
+
+/// The most items of a worker's coupling.
+pub(super) const ITEMS_MAX: usize = 1 << 16;
 
 impl CouplingItem {
     /// The lower resource comes first.
@@ -105,6 +111,9 @@ impl CouplingError {
 
 /// The items in normal form: each with the lower resource first, and sorted.
 pub(super) fn checked(items: Vec<CouplingItem>, resources: &[ResourceDef]) -> Result<Vec<CouplingItem>, CouplingError> {
+    if items.len() > ITEMS_MAX {
+        return Err(CouplingError::TooMany);
+    }
     let normal = |item: CouplingItem| {
         let [a, b] = item.ends();
         CouplingItem::new(a, b, item.weight)

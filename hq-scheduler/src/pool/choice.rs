@@ -3,7 +3,9 @@ use hq_core::{Amount, Policy, Quantity, Request};
 use super::{
     Pools,
     free::{Free, Indexed},
-    search::{Group, Link, Need, Problem},
+    links::Link,
+    need::{Group, Need},
+    search::Problem,
     shape::ResourceShape,
 };
 

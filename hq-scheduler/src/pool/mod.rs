@@ -12,6 +12,8 @@
 //! | `allocate` | from a request to exact indices |
 //! | `spread` | how many indices of each chosen group, by policy |
 //! | `choice` | which groups, and whether a strict policy accepts them |
+//! | `need` | what a line of a request needs of which groups, and how bad a choice is |
+//! | `links` | couplings as the search sees them |
 //! | `search` | the exact bounded search behind `choice` |
 //! | `count` | how often a request fits |
 //! | `glance` | a resource in a few figures, to look at many requests at once |
@@ -24,6 +26,8 @@ mod count;
 mod free;
 mod glance;
 mod obstacle;
+mod links;
+mod need;
 mod pools;
 mod search;
 mod shape;

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::reader::{Reader, Result};
 use crate::resource::{
     CouplingItem, ResourceDef,
-    coupling::{CouplingEnd, CouplingError},
+    coupling::{CouplingEnd, CouplingError, ITEMS_MAX},
 };
 
 impl CouplingItem {
@@ -37,6 +37,9 @@ impl CouplingItem {
             let item = item(&mut reader, resources)?;
             if !known.insert(item.ends()) {
                 return reader.error_at(start, CouplingError::twice(resources, &item).to_string());
+            }
+            if items.len() == ITEMS_MAX {
+                return reader.error_at(start, CouplingError::TooMany.to_string());
             }
             items.push(item);
             if !reader.accept(",") {
