@@ -64,9 +64,9 @@ fn absurd_requests_have_a_value() {
     core.join(NOW, worker(1)).unwrap();
     let entry = |i: u32| ResourceEntry {
         resource: ResourceName::new(&format!("r{i}")).unwrap(),
-        quantity: Quantity::Amount(Amount::from_parts(u64::MAX), Policy::Compact),
+        quantity: Quantity::Amount(Amount::MAX, Policy::Compact),
     };
-    let absurd = Request::new((0..1000).map(entry).collect()).unwrap().with_weight(u32::MAX).unwrap();
+    let absurd = Request::new((0..1000).map(entry).collect()).unwrap().with_weight(4_000_000_000).unwrap();
     core.submit(NOW, tasks(1, absurd)).unwrap();
     core.submit(NOW, tasks(1, Request::cpus(1).unwrap())).unwrap();
     assert_eq!(opened(&drain(&mut core, NOW)).len(), 1);
