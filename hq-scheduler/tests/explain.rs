@@ -53,12 +53,10 @@ fn run(workers: &str, tasks: &str, which: &str) -> String {
         join(&mut core, worker);
     }
     let job = core.open(NOW, JobSpec::default());
-    let mut count = 0;
-    for task in tasks.split_whitespace() {
+    for (count, task) in (0..).zip(tasks.split_whitespace()) {
         let (task, waits) = task.strip_prefix('>').map_or((task, false), |task| (task, true));
         let (task, kind) = task.split_once('@').unwrap_or((task, "program"));
         submit(&mut core, job, kind, task, waits.then(|| TaskNumber(count - 1)));
-        count += 1;
     }
     drain(&mut core);
     let task = core.find(job, TaskNumber(which.strip_prefix('t').unwrap().parse().unwrap())).unwrap();
