@@ -2,11 +2,11 @@
 //!
 //! | test | invariant |
 //! |---|---|
-//! | `any_sequence` | I1 no oversubscription, I2 conservation per index, I6 fits = allocate, counts, release restores |
+//! | `any_sequence` | I1 no oversubscription, I2 conservation per index, I6 fits = allocate, policies, counts, release restores |
 //! | `groups_are_best` | I10 locality, against all subsets of groups; soft forms refuse nothing that strict ones accept |
 //! | `nonsense_changes_nothing` | only what is free can be taken, only what is in use can be given back |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{
     Allocation, Amount, CouplingItem, GrantedResource, Piece, Policy, Quantity, Request, ResourceDef, ResourceEntry,
@@ -15,7 +15,9 @@ use hq_core::{
 use hq_scheduler::pool::Pools;
 use proptest::{collection::vec, option, prelude::*, sample::select, strategy::Union, test_runner::RngSeed};
 
-const NAMES: [&str; 3] = ["cpus", "gpus", "mem"];
+const NAMES: [&str; 4] = ["cpus", "gpus", "mem", "nics"];
+/// Those with indices; which are a worker's first, second and fourth resource.
+const GROUPED: [(&str, u16); 3] = [("cpus", 0), ("gpus", 1), ("nics", 3)];
 
 fn name(name: &str) -> ResourceName {
     ResourceName::new(name).unwrap()
@@ -29,20 +31,27 @@ fn groups(sizes: &[u32]) -> ResourceKind {
 }
 
 fn workers() -> impl Strategy<Value = WorkerResources> {
-    let sizes = || vec(1u32..=4, 1..=5);
-    let item = (0u16..5, 0u16..5, select(vec![1u16, 128, 256]));
-    (sizes(), sizes(), 1u64..=40_000, vec(item, 0..=8)).prop_map(|(cpus, gpus, mem, items)| {
-        let can_couple = cpus.len() > 1 && gpus.len() > 1;
-        let pair = |(a, b, weight)| ((a % cpus.len() as u16, b % gpus.len() as u16), weight);
-        let items: BTreeMap<_, _> = items.into_iter().filter(|_| can_couple).map(pair).collect();
-        let coupling = items.into_iter().map(|((group1_idx, group2_idx), weight)| CouplingItem {
-            resource1_idx: 0,
-            group1_idx,
-            resource2_idx: 1,
-            group2_idx,
+    let sizes = |most| vec(1u32..=4, 1..=most);
+    // Which pair of resources, which groups, how close.
+    let item = (0..3usize, 0u16..6, 0u16..6, select(vec![1u16, 128, 256]));
+    let kinds = (sizes(6), sizes(5), sizes(3), 1u64..=40_000);
+    (kinds, vec(item, 0..=10)).prop_map(|((cpus, gpus, nics, mem), items)| {
+        let counts = [&cpus, &gpus, &nics].map(|sizes| sizes.len() as u16);
+        let pair = |(pair, a, b, weight): (usize, u16, u16, u16)| {
+            let (first, second) = [(0, 1), (0, 2), (1, 2)][pair];
+            let can_couple = counts[first] > 1 && counts[second] > 1;
+            let ends = [(first, a % counts[first]), (second, b % counts[second])];
+            can_couple.then_some((ends.map(|(at, group)| (GROUPED[at].1, group)), weight))
+        };
+        let items: BTreeMap<_, _> = items.into_iter().filter_map(pair).collect();
+        let coupling = items.into_iter().map(|([first, second], weight)| CouplingItem {
+            resource1_idx: first.0,
+            group1_idx: first.1,
+            resource2_idx: second.0,
+            group2_idx: second.1,
             weight,
         });
-        let kinds = [groups(&cpus), groups(&gpus), ResourceKind::Sum(Amount::from_parts(mem))];
+        let kinds = [groups(&cpus), groups(&gpus), ResourceKind::Sum(Amount::from_parts(mem)), groups(&nics)];
         let defs = NAMES.into_iter().zip(kinds).map(|(n, kind)| ResourceDef { name: name(n), kind }).collect();
         WorkerResources::new(defs, coupling.collect()).unwrap()
     })
@@ -61,8 +70,8 @@ fn quantities() -> impl Strategy<Value = Quantity> {
 }
 
 fn requests() -> impl Strategy<Value = Request> {
-    (option::of(quantities()), option::of(quantities()), option::of(quantities())).prop_map(|(cpus, gpus, mem)| {
-        let lines = NAMES.into_iter().zip([cpus, gpus, mem]);
+    proptest::array::uniform4(option::of(quantities())).prop_map(|quantities| {
+        let lines = NAMES.into_iter().zip(quantities);
         let entry = |(n, quantity): (&str, Option<_>)| Some(ResourceEntry { resource: name(n), quantity: quantity? });
         Request::new(lines.filter_map(entry).collect()).unwrap()
     })
@@ -100,7 +109,7 @@ impl<'a> Naive<'a> {
             (n, sizes.iter().map(|size| vec![Amount::PARTS; *size as usize]).collect())
         };
         let mem = worker.get("mem").unwrap().kind.total().parts();
-        let mut naive = Self { worker, free: ["cpus", "gpus"].map(idle).into_iter().collect(), mem };
+        let mut naive = Self { worker, free: GROUPED.map(|(n, _)| idle(n)).into_iter().collect(), mem };
         for granted in held.iter().flat_map(|allocation| &allocation.0) {
             match naive.free.get_mut(granted.resource.as_str()) {
                 None => naive.mem -= granted.amount.parts(),
@@ -154,8 +163,12 @@ impl<'a> Naive<'a> {
     }
 
     fn weight(&self, sets: &BTreeMap<&str, u32>) -> u64 {
-        let (Some(cpus), Some(gpus)) = (sets.get("cpus"), sets.get("gpus")) else { return 0 };
-        let used = |item: &&CouplingItem| cpus & (1 << item.group1_idx) != 0 && gpus & (1 << item.group2_idx) != 0;
+        let has = |resource: u16, group: u16| {
+            let n = GROUPED.iter().find(|(_, at)| *at == resource).unwrap().0;
+            sets.get(n).is_some_and(|set| set & (1 << group) != 0)
+        };
+        let used =
+            |item: &&CouplingItem| has(item.resource1_idx, item.group1_idx) && has(item.resource2_idx, item.group2_idx);
         self.worker.coupling().iter().filter(used).map(|item| u64::from(item.weight)).sum()
     }
 
@@ -200,14 +213,81 @@ impl<'a> Naive<'a> {
         })
     }
 
-    /// Whether the strict lines would be served no better by the idle worker.
+    /// Whether the strict lines, and what is coupled with them, would be served no better by the idle worker.
     fn strict_accepts(&self, request: &Request) -> bool {
         let idle = Naive::new(self.worker, &[]);
         let strict: Vec<_> = choosing(request).into_iter().filter(|(_, _, strict)| *strict).collect();
         let size = |naive: &Naive<'_>, n, amount| naive.least_sets(n, amount)[0].count_ones();
-        let best = |naive: &Naive<'_>| naive.combinations(request).iter().map(|sets| naive.weight(sets)).max();
+        let concerned = self.coupled_with_strict(request);
+        let weight = |naive: &Naive<'_>, mut sets: BTreeMap<&'static str, u32>| {
+            sets.retain(|n, _| concerned.contains(n));
+            naive.weight(&sets)
+        };
+        let best = |naive: &Naive<'_>| naive.combinations(request).into_iter().map(|sets| weight(naive, sets)).max();
         strict.iter().all(|(n, amount, _)| size(self, n, *amount) <= size(&idle, n, *amount))
             && (strict.is_empty() || best(self) >= best(&idle))
+    }
+
+    /// The lines that are strict, or coupled with such a line directly or through others.
+    fn coupled_with_strict(&self, request: &Request) -> BTreeSet<&'static str> {
+        let lines = choosing(request);
+        let mut reached: BTreeSet<_> = lines.iter().filter(|(_, _, strict)| *strict).map(|(n, _, _)| *n).collect();
+        let known = |resource: u16| GROUPED.iter().find(|(_, at)| *at == resource).map(|(n, _)| *n);
+        let is_line = |n: &str| lines.iter().any(|(line, _, _)| *line == n);
+        for _ in 0..GROUPED.len() {
+            for item in self.worker.coupling() {
+                let ends = [known(item.resource1_idx).unwrap(), known(item.resource2_idx).unwrap()];
+                if ends.iter().all(|n| is_line(n)) && ends.iter().any(|n| reached.contains(n)) {
+                    reached.extend(ends);
+                }
+            }
+        }
+        reached
+    }
+
+    /// How many indices come from each group of a resource, and how many of these were whole.
+    fn taken(&self, granted: &GrantedResource) -> Vec<(usize, usize)> {
+        let mut start = 0;
+        let of = |group: &Vec<u64>| {
+            let range = start..start + group.len() as u32;
+            start = range.end;
+            let pieces = || granted.pieces.iter().filter(|piece| range.contains(&piece.index));
+            let whole = |piece: &&Piece| group[(piece.index - range.start) as usize] == Amount::PARTS;
+            (pieces().count(), pieces().filter(whole).count())
+        };
+        self.free[granted.resource.as_str()].iter().map(of).collect()
+    }
+
+    /// Within the groups that it uses, or all for scatter, a line takes one of each in turn, or fills one after the other.
+    fn check_spread(&self, request: &Request, allocation: &Allocation) {
+        for (entry, granted) in request.entries().iter().zip(&allocation.0) {
+            let (Quantity::Amount(_, policy), Some(groups)) = (entry.quantity, self.free.get(entry.resource.as_str()))
+            else {
+                continue;
+            };
+            let (touched, taken): (Vec<usize>, Vec<usize>) = self.taken(granted).into_iter().unzip();
+            let free = groups.iter().map(|group| group.iter().filter(|free| **free == Amount::PARTS).count());
+            let free: Vec<usize> = free.collect();
+            let used = |at: &usize| policy == Policy::Scatter || touched[*at] > 0;
+            let used: Vec<usize> = (0..free.len()).filter(used).collect();
+            if matches!(policy, Policy::Tight | Policy::ForceTight) {
+                let (mut left, mut open, mut expected) = (taken.iter().sum::<usize>(), used.clone(), vec![]);
+                while left > 0 {
+                    let enough = open.iter().filter(|at| free[**at] >= left).min_by_key(|at| free[**at]);
+                    let next = *enough.or_else(|| open.iter().max_by_key(|at| free[**at])).unwrap();
+                    open.retain(|at| *at != next);
+                    expected.push(free[next].min(left));
+                    left -= free[next].min(left);
+                }
+                let mut found: Vec<usize> = used.iter().map(|at| taken[*at]).filter(|n| *n > 0).collect();
+                found.sort_unstable_by(|a, b| b.cmp(a));
+                expected.sort_unstable_by(|a, b| b.cmp(a));
+                assert_eq!(found, expected, "{entry:?} of {free:?}");
+            } else {
+                let even = |a: usize, b: usize| taken[a] <= taken[b] + 1 || taken[b] == free[b];
+                assert!(used.iter().all(|a| used.iter().all(|b| even(*a, *b))), "{entry:?}: {taken:?} of {free:?}");
+            }
+        }
     }
 }
 
@@ -298,6 +378,7 @@ proptest! {
                 prop_assert_eq!(pools.fits_count(&request, 7), count(&pools, &request, 7));
                 if let Some(allocation) = answer {
                     check_answer(&worker, &request, &allocation);
+                    naive.check_spread(&request, &allocation);
                     prop_assert!(pools.take(&allocation));
                     held.push(allocation);
                 }

@@ -29,6 +29,7 @@
 
 #[path = "../facts/mod.rs"]
 mod facts;
+mod liveness;
 mod world;
 
 use std::{fmt::Write as _, fs, path::Path};
