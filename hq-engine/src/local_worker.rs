@@ -30,6 +30,7 @@ pub struct LocalWorker {
     group: String,
     cpus: String,
     resources: Vec<String>,
+    coupling: Option<String>,
     time_limit: Option<Duration>,
     idle_timeout: Option<Duration>,
     allocation: Option<BatchJob>,
@@ -48,6 +49,7 @@ impl LocalWorker {
             group: "default".to_owned(),
             cpus: cpus.into(),
             resources: vec![],
+            coupling: None,
             time_limit: None,
             idle_timeout: None,
             allocation: None,
@@ -58,6 +60,14 @@ impl LocalWorker {
     #[must_use]
     pub fn resource(mut self, definition: impl Into<String>) -> Self {
         self.resources.push(definition.into());
+        self
+    }
+
+    /// Which groups of its resources lie close to each other, e.g. `cpus[0]:gpus[0],cpus[1]:gpus[1]`: tasks that use both get
+    /// indices of both.
+    #[must_use]
+    pub fn coupling(mut self, items: impl Into<String>) -> Self {
+        self.coupling = Some(items.into());
         self
     }
 
@@ -101,7 +111,11 @@ impl LocalWorker {
         for text in &self.resources {
             defs.push(ResourceDef::parse(text)?);
         }
-        let mut config = WorkerConfig::new(&self.name, WorkerResources::new(defs, vec![])?);
+        let mut resources = WorkerResources::new(defs, vec![])?;
+        if let Some(items) = &self.coupling {
+            resources = resources.with_coupling(items)?;
+        }
+        let mut config = WorkerConfig::new(&self.name, resources);
         config.group.clone_from(&self.group);
         config.time_limit = self.time_limit.map(Into::into);
         config.idle_timeout = self.idle_timeout.map(Into::into);

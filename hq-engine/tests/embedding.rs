@@ -120,6 +120,23 @@ async fn resources_are_granted_by_index() {
 }
 
 #[tokio::test]
+async fn coupled_groups_are_granted_together() {
+    let worker = LocalWorker::new("2x2").resource("gpus=2x1").coupling("cpus[0]:gpus[1], gpus[0]:cpus[1]");
+    let engine = one(worker).start().await.expect("start");
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let log = Arc::clone(&seen);
+    let task = Task::call(move |ctx| {
+        let pair = [ctx.labels("cpus").concat(), ctx.labels("gpus").concat()];
+        log.lock().unwrap().insert(pair);
+    });
+    let request = Request::parse(["cpus=2", "gpus=1"]).expect("request");
+    assert!(run(&engine, Job::array(0..20, task.request(request))).await.is_success());
+    let pairs = BTreeSet::from([["01", "1"], ["23", "0"]].map(|pair| pair.map(str::to_owned)));
+    assert!(seen.lock().unwrap().is_subset(&pairs), "{seen:?}");
+    end(engine).await;
+}
+
+#[tokio::test]
 async fn fractions_share_an_index_and_no_more() {
     let engine = one(LocalWorker::cpus(64).resource("gpus=[0]")).start().await.expect("start");
     let (now, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
@@ -358,6 +375,7 @@ async fn bad_set_ups_are_refused() {
     let bad = |worker: LocalWorker| async move { one(worker).start().await.expect_err("bad").to_string() };
     assert!(bad(LocalWorker::new("x")).await.contains("cannot be read"));
     assert!(bad(LocalWorker::cpus(1).resource("gpus=[1,1]")).await.contains("resources"));
+    assert!(bad(LocalWorker::new("2x1").resource("gpus=2x1").coupling("cpus[0]:gpus[2]")).await.contains("resources"));
     let twice = Engine::builder().register("f", |_, ()| ()).register("f", |_, ()| ());
     assert!(matches!(twice.start().await, Err(StartError::Registered(name)) if name == "f"));
     let unknown = Engine::builder().policy("no-such", "pack").start().await;
