@@ -15,6 +15,8 @@ use proptest::prelude::*;
 struct Rig {
     now: Tick,
     core: Scheduler,
+    /// Order and placement.
+    policy: (String, String),
     rng: Rng,
     lanes: BTreeMap<GrantId, Lane>,
     /// All tasks ever, with their requests, kind and whether they wait for another.
@@ -31,10 +33,11 @@ impl Rig {
         let mut rng = Rng::new(seed);
         let mut core = Scheduler::new();
         core.boot(Tick(0), "uid".into(), 0, "1".into());
-        let order = *rng.pick(&["priority", "priority", "fcfs"]);
-        let placement = *rng.pick(&["pack", "pack", "least-loaded", "round-robin", "first-fit"]);
-        core.set_policy(Tick(0), order, placement).unwrap();
-        Self { now: Tick(1), core, rng, lanes: BTreeMap::new(), tasks: BTreeMap::new() }
+        let (orders, placements): (Vec<String>, Vec<String>) =
+            (core.orders().map(str::to_owned).collect(), core.placements().map(str::to_owned).collect());
+        let policy = (rng.pick::<String>(&orders).clone(), rng.pick::<String>(&placements).clone());
+        core.set_policy(Tick(0), &policy.0, &policy.1).unwrap();
+        Self { now: Tick(1), core, policy, rng, lanes: BTreeMap::new(), tasks: BTreeMap::new() }
     }
 
     fn step(&mut self) {
@@ -52,6 +55,11 @@ impl Rig {
     fn pass_time(&mut self) {
         self.now = self.now.after(Span::secs(self.rng.range(1, 40)));
         self.core.handle_timeout(self.now);
+        let (order, placement) = &self.policy;
+        if order == "patience" {
+            // What is reserved moves with time; that is looked at in the next round.
+            self.core.set_policy(self.now, order, placement).unwrap();
+        }
     }
 
     fn submit(&mut self) {
@@ -202,7 +210,10 @@ impl Rig {
         assert_eq!(explanation.is_some(), !state.is_end(), "task {task}");
         let Some(explanation) = explanation else { return };
         assert_eq!(explanation.standing == Standing::Running, state == TaskState::Running);
-        assert_ne!(explanation.standing, Standing::Due, "task {task} {variants:?} could start: {explanation:?}");
+        let policy = &self.policy;
+        // What a shadow leaves room for moves with what runs, and is looked at only where something else has happened.
+        let is_due = explanation.standing == Standing::Due && !policy.0.starts_with("easy");
+        assert!(!is_due, "{policy:?}: task {task} could start: {explanation:?}");
         assert_eq!(explanation.workers.len(), self.workers().count());
         self.check_feasible(&explanation, variants, kind);
         for fit in &explanation.workers {
@@ -225,7 +236,7 @@ impl Rig {
             let most = ["default", "other"].into_iter().map(group).max().unwrap_or(0);
             most >= (request.nodes() as usize).max(1)
         });
-        assert_eq!(explanation.is_feasible(), feasible, "{variants:?}: {explanation:#?}");
+        assert_eq!(explanation.is_feasible(), feasible, "{variants:?}: {explanation:?}");
         if explanation.standing == Standing::Infeasible {
             assert!(!feasible);
         }
@@ -239,7 +250,7 @@ impl Rig {
         if let Some(Obstacle::Held { by }) = fit.obstacle {
             let blocker = explanation.blockers[by as usize];
             let queue = explanation.queue.as_ref().unwrap();
-            assert!(blocker.rank < queue.rank && blocker.waiting > 0, "{explanation:#?}");
+            assert!(blocker.rank < queue.rank && blocker.waiting > 0, "{explanation:?}");
         }
         for (request, variant) in variants.iter().zip(&fit.variants) {
             let (mut fits, mut lives) = (true, true);
@@ -261,7 +272,7 @@ impl Rig {
                 }
             }
             if request.nodes() == 0 {
-                assert_eq!(fits, pools.allocate(request).is_some(), "{request:?}: {fit:#?}");
+                assert_eq!(fits, pools.allocate(request).is_some(), "{request:?}: {fit:?}");
             }
             assert!(lives || !variant.fits_now());
         }

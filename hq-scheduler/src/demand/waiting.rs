@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{ClassId, Ordinal, OrdinalRange, ResourceName, Tick};
+use hq_core::{ClassId, GrantId, Ordinal, OrdinalRange, ResourceName, Tick};
 
 use super::{GangDemand, WorkerType};
 use crate::{Scheduler, policy::Rank, state::QueueKey};
@@ -29,7 +29,10 @@ impl Waiting {
             let Some(head) = set.first() else { continue };
             counts.insert(*key, (core.rank(now, *key), head, set.len()));
         }
-        for lane in core.mind.deep.iter().filter_map(|grant| core.state.grants.get(grant)) {
+        // What is being called back is for somebody who is there.
+        let stays = |grant: &&GrantId| core.mind.lanes.get(grant).is_none_or(|lane| lane.recalls.is_empty());
+        let deep = core.mind.deep.iter().filter(stays);
+        for lane in deep.filter_map(|grant| core.state.grants.get(grant)) {
             // The first one may be starting right now.
             let mut skip = u64::from(lane.running.is_none());
             for range in lane.backlog() {

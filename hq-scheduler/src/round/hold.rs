@@ -5,7 +5,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use hq_core::{Request, Span, Tick, WorkerId};
 
 use super::blocked::Blockers;
-use crate::{Scheduler, mind::Held, policy::PassRule, state::QueueKey};
+use crate::{
+    Scheduler,
+    mind::Held,
+    policy::{PassRule, Rank},
+    state::QueueKey,
+};
 
 impl Scheduler {
     /// Notes which workers are held for what stood in the way of others. Those that are not held any more have room.
@@ -98,6 +103,17 @@ impl Scheduler {
             };
             let waiting = self.state.ready.get(key).map_or(0, |set| set.len());
             if waiting < needed || rank(*key) > held.rank {
+                dirty.extend(self.workers_held(*key, held));
+            }
+        }
+        self.mind.dirty_workers.extend(dirty);
+    }
+
+    /// What is held for those that a queue has overtaken is no longer held against it.
+    pub(super) fn release_overtaken(&mut self, before: Rank, now: Rank) {
+        let mut dirty = Vec::new();
+        for (key, held) in &self.mind.held {
+            if held.rank.is_some_and(|rank| now < rank && rank < before) {
                 dirty.extend(self.workers_held(*key, held));
             }
         }

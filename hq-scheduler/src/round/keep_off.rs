@@ -32,7 +32,7 @@ impl Scheduler {
         if self.may_pass(now, blockers, rank, own, worker, pools) {
             return None;
         }
-        blockers.in_the_way.pop_first()
+        self.first_better(now, blockers, rank)
     }
 
     /// The queue for whose sake a gang of the queue `own` could not have the worker.
@@ -45,6 +45,12 @@ impl Scheduler {
         worker: WorkerId,
     ) -> Option<QueueKey> {
         blockers.in_the_way.clear();
-        if self.is_held(now, blockers, rank, own, worker) { blockers.in_the_way.pop_first() } else { None }
+        if self.is_held(now, blockers, rank, own, worker) { self.first_better(now, blockers, rank) } else { None }
+    }
+
+    /// Of those that are in the way the first that comes before `rank`: others have reservations there, too.
+    fn first_better(&self, now: Tick, blockers: &Blockers, rank: Rank) -> Option<QueueKey> {
+        let is_better = |key: &QueueKey| self.rank(now, *key).is_some_and(|other| other < rank);
+        blockers.in_the_way.iter().copied().find(is_better)
     }
 }

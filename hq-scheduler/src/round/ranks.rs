@@ -140,7 +140,15 @@ impl Scheduler {
     /// Ranks a queue for which something else has changed.
     pub(super) fn rank_again(&mut self, now: Tick, key: QueueKey) {
         let rank = self.rank(now, key);
+        self.set_rank(key, rank);
+    }
+
+    fn set_rank(&mut self, key: QueueKey, rank: Option<Rank>) {
+        let before = self.mind.ranks.of(key);
         self.mind.ranks.set(key, rank);
+        if let (Some(before), Some(rank)) = (before, rank) {
+            self.release_overtaken(before, rank);
+        }
     }
 
     /// Ranks the queues that got or lost tasks.
@@ -155,7 +163,7 @@ impl Scheduler {
                 (Some(rank), Some(settled)) => *settled = rank.max(*settled),
                 (Some(_), None) => {}
             }
-            self.mind.ranks.set(key, rank);
+            self.set_rank(key, rank);
         }
     }
 }
