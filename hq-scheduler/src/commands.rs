@@ -125,6 +125,7 @@ impl Scheduler {
         let fact = Fact::PolicyChanged { order: order.to_owned(), placement: placement.to_owned() };
         self.emit(now, fact, &mut Effects::default());
         self.mind.settled.clear();
+        self.mind.waits = Default::default();
         self.mind.moved.extend(self.state.ready.keys().copied());
         self.mind.known_places.clear();
         self.mind.dirty_queues.extend(self.state.ready.keys().copied());
@@ -147,6 +148,9 @@ impl Scheduler {
         let worker = WorkerId(self.state.last_worker.checked_add(1).ok_or(JoinRefused::Workers)?);
         let mut fx = Effects::default();
         self.count_resources(&config, true);
+        if config.min_utilization > 0 {
+            self.mind.choosy.insert(worker);
+        }
         self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
         if self.state.workers.len() == 1 {
             // Until now nobody asked who could run what.

@@ -10,7 +10,7 @@ use crate::{
     policy::{Rank, Typical},
     popular::Popular,
     rooms::{Makes, Rooms},
-    round::{KnownPlaces, Ranks},
+    round::{KnownPlaces, Ranks, Waits},
     state::QueueKey,
     usage::{Charge, Usage},
 };
@@ -42,6 +42,10 @@ pub(crate) struct Mind {
     pub(crate) rooms: Rooms,
     /// Workers whose free state changed since they were put into rooms.
     pub(crate) moved_workers: BTreeSet<WorkerId>,
+    /// Heads of queues that find no room while others of their rank are started.
+    pub(crate) waits: Waits,
+    /// Workers that are to be used well or not at all.
+    pub(crate) choosy: BTreeSet<WorkerId>,
     /// All that the present workers have, in parts.
     pub(crate) totals: BTreeMap<String, u64>,
     /// Which workers have the body of a submit.

@@ -21,6 +21,7 @@ impl Scheduler {
                 self.count_resources(&config, false);
                 self.mind.idle.end(worker);
                 self.mind.makes.leave(worker);
+                self.mind.choosy.remove(&worker);
                 if let Some(deadline) = deadline {
                     self.mind.deadlines.remove(&(deadline, worker));
                 }

@@ -1,4 +1,4 @@
-//! The cases of lanes: backlogs, recalls, and what crosses what on a link.
+//! What lanes guarantee: backlogs, recalls, and what crosses what on a link. Cases step by step are in `testdata/lanes.txt`.
 
 use hq_core::{
     CancelOutcome, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome, Profile,
@@ -159,38 +159,6 @@ fn short_tasks_get_a_backlog_of_milliseconds() {
 }
 
 #[test]
-fn a_new_idle_worker_gets_a_share_of_a_backlog() {
-    let mut bench = Bench::new();
-    let (_, worker, grant) = bench.deep(1, 20);
-    let other = bench.join(1);
-    // What still waits at the server goes first.
-    let own = bench.opened();
-    assert!(own.iter().all(|(to, ..)| *to == other));
-    for (to, grant, tasks) in own {
-        bench.started(to, grant, tasks[0]);
-    }
-    // Then the backlog is called back for a worker that could start now.
-    let third = bench.join(4);
-    let mut placed = bench.opened();
-    let recalls = bench.recalls();
-    if let Some((from, lane, n, called)) = recalls.first().cloned() {
-        assert_eq!((from, lane), (worker, grant));
-        bench.news(News::Recalled { worker, grant, n, tasks: called });
-        placed.extend(bench.opened());
-    }
-    assert!(placed.iter().any(|(to, ..)| *to == third), "{placed:?} {recalls:?}");
-}
-
-#[test]
-fn thirteen_tasks_on_one_and_five_cpus_use_all_six() {
-    let mut bench = Bench::new();
-    bench.submit(13, 0, Request::cpus(1).unwrap());
-    bench.join(1);
-    bench.join(5);
-    assert_eq!(bench.opened().len(), 6);
-}
-
-#[test]
 fn a_time_request_limits_a_lane_and_calls_its_backlog_back() {
     let mut bench = Bench::new();
     let request = Request::cpus(1).unwrap().with_min_time(Span::secs(78));
@@ -236,21 +204,6 @@ fn a_limit_that_passes_during_a_recall_calls_the_rest_back_after_it() {
 }
 
 #[test]
-fn a_better_class_calls_back_the_backlog_of_a_worse_one() {
-    let mut bench = Bench::new();
-    let (_, worker, grant) = bench.deep(1, 100);
-    bench.started(worker, grant, Ordinal(1));
-    bench.submit(1, 5, Request::cpus(1).unwrap());
-    let urgent = Ordinal(100);
-    let (_, _, n, called) = bench.recalls().remove(0);
-    bench.news(News::Recalled { worker, grant, n, tasks: called });
-    bench.ended(worker, grant, Ordinal(1), Span::millis(1), Outcome::Finished);
-    let next: Vec<Ordinal> =
-        bench.opened().into_iter().flat_map(|(_, _, tasks)| tasks).chain(bench.extended()).collect();
-    assert_eq!(next.first(), Some(&urgent), "{next:?}");
-}
-
-#[test]
 fn a_cancel_waits_for_the_backlog_and_counts_what_ended_as_finished() {
     let mut bench = Bench::new();
     let (job, worker, grant) = bench.deep(1, 30);
@@ -293,23 +246,6 @@ fn a_cancel_without_an_answer_ends_after_two_seconds() {
     // A late end changes nothing.
     bench.ended(worker, grant, Ordinal(1), Span::millis(1), Outcome::Finished);
     assert_eq!(bench.state(1), TaskState::Canceled);
-}
-
-#[test]
-fn two_recalls_in_flight_take_each_task_back_once() {
-    let mut bench = Bench::new();
-    let (job, worker, grant) = bench.deep(1, 40);
-    bench.submit(1, 5, Request::cpus(1).unwrap());
-    assert!(matches!(bench.core.cancel(bench.now, job, None), Canceling::Pending(_)));
-    bench.drain();
-    let recalls = bench.recalls();
-    assert_eq!(recalls.len(), 2);
-    assert!(recalls[0].2 < recalls[1].2);
-    for (_, _, n, called) in recalls {
-        bench.news(News::Recalled { worker, grant, n, tasks: called });
-    }
-    assert_eq!(bench.core.job(job).unwrap().counts.canceled, 39);
-    assert_eq!(bench.core.job(job).unwrap().counts.waiting, 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Scheduler,
-    round::{LANES_MAX, fill_hypothetical},
+    round::{LANES_MAX, fill_hypothetical, workers_used},
     utilization::cpus_of,
     value::value_in,
 };
@@ -33,6 +33,9 @@ struct Way {
     most: u64,
 }
 
+/// More workers than that are not tried together.
+const TOGETHER_MAX: u32 = 256;
+
 /// How many tasks of each queue one worker gets, level by level.
 type Plan = Vec<Vec<u64>>;
 
@@ -53,6 +56,8 @@ impl<'a> Cluster<'a> {
     /// How many workers of a type get something; what they get waits no more.
     pub(super) fn workers_of(&self, core: &Scheduler, kind: &WorkerType, waiting: &mut Waiting) -> u32 {
         let ways: Vec<Vec<Way>> = waiting.levels.iter().map(|level| self.ways(core, kind, level)).collect();
+        let before: Vec<Vec<u64>> =
+            waiting.levels.iter().map(|level| level.iter().map(|queue| queue.left).collect()).collect();
         let mut used = 0;
         while used < kind.workers_max {
             let Some(plan) = plan(kind, &ways, waiting) else { break };
@@ -62,7 +67,21 @@ impl<'a> Cluster<'a> {
             }
             used += times as u32;
         }
-        used
+        self.used_together(kind, &ways, &before, used)
+    }
+
+    /// How many of so many workers get something when they are all there at once.
+    fn used_together(&self, kind: &WorkerType, ways: &[Vec<Way>], left: &[Vec<u64>], mut workers: u32) -> u32 {
+        let levels: Vec<Vec<(usize, &Request, u64)>> =
+            ways.iter().map(|level| level.iter().map(|way| (way.queue, &way.request, way.value)).collect()).collect();
+        while (2..=TOGETHER_MAX).contains(&workers) && kind.least_use().is_zero() {
+            let used = workers_used(&kind.idle, &levels, left, workers as usize) as u32;
+            if used >= workers {
+                break;
+            }
+            workers = used;
+        }
+        workers
     }
 
     /// In order of their queues' values, as in a round: the first ones win ties.

@@ -7,6 +7,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `pools` | the type and its questions |
+//! | `room` | amounts alone, to count with |
 //! | `shape` | what never changes of a worker: names, sizes, couplings |
 //! | `free` | the free state of one resource |
 //! | `allocate` | from a request to exact indices |
@@ -29,6 +30,7 @@ mod links;
 mod need;
 mod obstacle;
 mod pools;
+mod room;
 mod search;
 mod shape;
 mod signature;
@@ -36,4 +38,5 @@ mod spread;
 
 pub(crate) use glance::{Glance, is_strict};
 pub use pools::Pools;
+pub(crate) use room::{Need, Room};
 pub use signature::Signature;

@@ -51,7 +51,7 @@ struct Level {
 }
 
 impl Blockers {
-    fn add(&mut self, rank: Rank, key: QueueKey, needed: u64, rule: PassRule) {
+    pub(super) fn add(&mut self, rank: Rank, key: QueueKey, needed: u64, rule: PassRule) {
         let levels = self.levels.entry(key.class).or_default();
         let most = levels.last().map_or(needed, |level| level.most.max(needed));
         levels.push(Level { rank, key, most, rule });
@@ -73,6 +73,18 @@ impl Blockers {
         ranked.into_iter().for_each(|(rank, key, needed, rule)| some.add(rank, key, needed, rule));
         some.reservations.extend(self.reservations.iter().filter(|other| queues.contains(&other.key)).cloned());
         some
+    }
+
+    /// All but `queues`.
+    pub(super) fn without(&self, queues: &BTreeSet<QueueKey>) -> Self {
+        let reserved = self.reservations.iter().map(|reservation| &reservation.key);
+        let others = self.needed.keys().chain(reserved).filter(|key| !queues.contains(key));
+        self.only(&others.copied().collect::<Vec<QueueKey>>())
+    }
+
+    /// Whether nobody is blocked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.needed.is_empty() && self.reservations.is_empty()
     }
 
     /// The order in which places of these classes are held is to be found out anew.

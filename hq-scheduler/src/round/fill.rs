@@ -1,19 +1,20 @@
 //! The best combination of tasks for the room of one worker.
 //!
-//! Few classes and few ways: all ways are tried, so that what is placed is worth most (a small knapsack). Else a *ratio
-//! greedy*: again and again the class of best value per largest fraction of what is left, a quarter of its fit at a time.
+//! Few classes and few ways: all combinations are tried, so that what is placed is worth most (a small knapsack). Else numbers
+//! alone are combined (`combine`), and what comes out is tried on the exact indices.
 
-use hq_core::{Quantity, Request};
+use hq_core::{Allocation, Request};
 
-use crate::pool::Pools;
-
-/// So many variants of classes, and so many ways, are tried out at most.
-const OPTIONS_MAX: usize = 4;
-const WAYS_MAX: u64 = 64;
+use super::{
+    combine::{Item, combine},
+    search::{Set, all_sets},
+};
+use crate::{pool::Pools, utilization::cpus_of};
 
 /// A way to start a task of a class that waits.
+#[derive(Clone, Copy)]
 pub(super) struct Way<'a> {
-    /// The class, as the caller counts them. Options of one class share its waiting tasks.
+    /// The class, as the caller counts them. Ways of one class share its waiting tasks.
     pub(super) class: usize,
     /// The variant.
     pub(super) variant: u8,
@@ -29,157 +30,128 @@ pub(super) struct Placed {
     pub(super) class: usize,
     /// The variant.
     pub(super) variant: u8,
+    /// What it got.
+    pub(super) allocation: Allocation,
 }
 
-/// Takes a combination of great value out of `pools`: at most `waiting[class]` tasks of each class and `most` in all, each
-/// only while `may` allows one more of its class. Earlier options win ties.
-pub(super) fn fill(
-    pools: &mut Pools,
-    options: &[Way<'_>],
+/// How many of each way make a combination of great value: at most `waiting[class]` tasks of each class and `most` in all, each
+/// only while `may` allows one more of its class. Earlier ways win ties.
+pub(super) fn choose(
+    pools: &Pools,
+    ways: &[Way<'_>],
     waiting: &[u64],
     most: u64,
     may: &dyn Fn(usize, &Pools) -> bool,
-) -> Vec<Placed> {
-    let fits: Vec<u64> = options.iter().map(|option| fit(pools, option, waiting, most)).collect();
-    let useful: Vec<usize> = (0..options.len()).filter(|i| fits[*i] > 0).collect();
-    let ways = useful.iter().fold(1u64, |ways, i| ways.saturating_mul(fits[*i] + 1));
-    let counts = match useful[..] {
-        [] => return vec![],
-        [i] => return one_class(pools, &options[i], fits[i], may),
-        _ if useful.len() <= OPTIONS_MAX && ways <= WAYS_MAX => {
-            let options: Vec<&Way<'_>> = useful.iter().map(|i| &options[*i]).collect();
-            let mut search = Search { options, waiting: waiting.to_vec(), may, best: None };
-            search.go(pools, 0, most, 0, &mut vec![]);
-            search.best.map(|(_, counts)| counts).unwrap_or_default()
-        }
-        _ => return by_ratio(pools, options, waiting, most, may),
+) -> Vec<u64> {
+    choose_using(pools, ways, waiting, most, 0, may)
+}
+
+/// The same, if possible such that at least so many parts of cpus are used.
+pub(super) fn choose_using(
+    pools: &Pools,
+    ways: &[Way<'_>],
+    waiting: &[u64],
+    most: u64,
+    cpus: u64,
+    may: &dyn Fn(usize, &Pools) -> bool,
+) -> Vec<u64> {
+    let fits: Vec<u64> = ways.iter().map(|way| fit(pools, way, waiting, most)).collect();
+    let useful: Vec<usize> = (0..ways.len()).filter(|i| fits[*i] > 0).collect();
+    let some: Vec<Way<'_>> = useful.iter().map(|i| ways[*i]).collect();
+    let used = |counts: &[u64]| {
+        let parts = some.iter().zip(counts).map(|(way, n)| cpus_of(pools, way.request).parts().saturating_mul(*n));
+        parts.fold(0, u64::saturating_add)
     };
-    let mut placed = Vec::new();
-    for (i, count) in useful.into_iter().zip(counts) {
-        for _ in 0..count {
-            placed.extend(take(pools, &options[i]));
-        }
-    }
-    placed
-}
-
-fn one_class(pools: &mut Pools, option: &Way<'_>, most: u64, may: &dyn Fn(usize, &Pools) -> bool) -> Vec<Placed> {
-    let mut placed = Vec::new();
-    while (placed.len() as u64) < most && may(option.class, pools) {
-        let Some(next) = take(pools, option) else { break };
-        placed.push(next);
-    }
-    placed
-}
-
-fn fit(pools: &Pools, option: &Way<'_>, waiting: &[u64], most: u64) -> u64 {
-    let cap = waiting[option.class].min(most);
-    u64::from(pools.fits_count(option.request, u32::try_from(cap).unwrap_or(u32::MAX)))
-}
-
-fn take(pools: &mut Pools, option: &Way<'_>) -> Option<Placed> {
-    let allocation = pools.allocate(option.request)?;
-    pools.take(&allocation).then_some(Placed { class: option.class, variant: option.variant })
-}
-
-/// All ways, most of the earlier options first, so that they win ties.
-struct Search<'a> {
-    options: Vec<&'a Way<'a>>,
-    waiting: Vec<u64>,
-    may: &'a dyn Fn(usize, &Pools) -> bool,
-    best: Option<(u64, Vec<u64>)>,
-}
-
-impl Search<'_> {
-    fn go(&mut self, pools: &Pools, at: usize, most: u64, value: u64, counts: &mut Vec<u64>) {
-        let Some(option) = self.options.get(at).copied() else {
-            // The first way counts in any case: what is worth nothing is to run, too.
-            if self.best.as_ref().is_none_or(|(best, _)| value > *best) {
-                self.best = Some((value, counts.clone()));
+    let chosen = match useful[..] {
+        [] => vec![],
+        [i] => vec![fits[i]],
+        _ => match all_sets(pools, &some, waiting, most, may) {
+            Some(sets) => {
+                let key = |set: &Set| (used(&set.counts) >= cpus, set.value);
+                // What is worth nothing is to run, too: the first one counts in any case.
+                let best = sets.into_iter().reduce(|best, set| if key(&set) > key(&best) { set } else { best });
+                best.map(|set| set.counts).unwrap_or_default()
             }
-            return;
-        };
-        // The states after 0, 1, 2 … more of this option, as far as it goes.
-        let mut states = vec![pools.clone()];
-        let room = self.waiting[option.class].min(most);
-        while (states.len() as u64) <= room {
-            let Some(last) = states.last().filter(|last| (self.may)(option.class, last)) else { break };
-            let mut next = last.clone();
-            if take(&mut next, option).is_none() {
-                break;
+            None => {
+                let combined = |value: &dyn Fn(&Way<'_>) -> u64| {
+                    let item = |way: &Way<'_>| {
+                        Some(Item { class: way.class, need: pools.need(way.request)?, value: value(way) })
+                    };
+                    let items: Vec<Item> = some.iter().filter_map(item).collect();
+                    combine(&pools.room(), &items, waiting, most)
+                };
+                let best = combined(&|way| way.value);
+                if used(&best) >= cpus { best } else { combined(&|way| cpus_of(pools, way.request).parts()) }
             }
-            states.push(next);
-        }
-        for (n, state) in states.iter().enumerate().rev() {
-            let n = n as u64;
-            self.waiting[option.class] -= n;
-            counts.push(n);
-            self.go(state, at + 1, most - n, value.saturating_add(option.value.saturating_mul(n)), counts);
-            counts.pop();
-            self.waiting[option.class] += n;
-        }
+        },
+    };
+    let mut counts = vec![0; ways.len()];
+    for (i, n) in useful.into_iter().zip(chosen) {
+        counts[i] = n;
     }
+    counts
 }
 
-fn by_ratio(
+/// Takes a combination out of `pools`, as far as it really fits; counts `waiting` down.
+pub(super) fn place(
     pools: &mut Pools,
-    options: &[Way<'_>],
-    waiting: &[u64],
+    ways: &[Way<'_>],
+    counts: &[u64],
+    waiting: &mut [u64],
     most: u64,
     may: &dyn Fn(usize, &Pools) -> bool,
 ) -> Vec<Placed> {
-    let mut waiting = waiting.to_vec();
-    let mut open: Vec<bool> = vec![true; options.len()];
     let mut placed = Vec::new();
-    while (placed.len() as u64) < most {
-        let left = most - placed.len() as u64;
-        let usable = |(i, option): &(usize, &Way<'_>)| {
-            open[*i]
-                && waiting[option.class] > 0
-                && may(option.class, pools)
-                && pools.allocate(option.request).is_some()
-        };
-        let best = options.iter().enumerate().filter(usable).min_by_key(|(_, option)| {
-            let worst = worst_fraction(pools, option.request);
-            // Value per fraction, the larger first, without dividing.
-            std::cmp::Reverse(u128::from(option.value) * u128::from(u64::MAX) / u128::from(worst.max(1)))
-        });
-        let Some((i, option)) = best else { break };
-        let batch = fit(pools, option, &waiting, left).div_ceil(4).max(1);
-        let mut taken = 0;
-        while taken < batch && may(option.class, pools) {
-            let Some(next) = take(pools, option) else { break };
+    for (way, n) in ways.iter().zip(counts) {
+        let n = (*n).min(waiting[way.class]).min(most - placed.len() as u64);
+        let before = placed.len();
+        while ((placed.len() - before) as u64) < n && may(way.class, pools) {
+            let Some(next) = take(pools, way) else { break };
             placed.push(next);
-            taken += 1;
         }
-        waiting[option.class] -= taken;
-        if taken == 0 {
-            open[i] = false;
-        }
+        waiting[way.class] -= (placed.len() - before) as u64;
     }
     placed
 }
 
-/// The largest part of what is left of any resource that the request takes, in parts of 2^32.
-fn worst_fraction(pools: &Pools, request: &Request) -> u64 {
-    let fraction = |entry: &hq_core::ResourceEntry| {
-        let free = pools.free(entry.resource.as_str()).parts();
-        let amount = match entry.quantity {
-            Quantity::Amount(amount, _) => amount.parts(),
-            Quantity::All => free,
-        };
-        u64::try_from((u128::from(amount) << 32) / u128::from(free.max(1))).unwrap_or(u64::MAX)
-    };
-    request.entries().iter().map(fraction).max().unwrap_or(0)
+/// Takes whatever else fits, the most valuable first; counts `waiting` down.
+pub(super) fn top_up(
+    pools: &mut Pools,
+    ways: &[Way<'_>],
+    waiting: &mut [u64],
+    most: u64,
+    may: &dyn Fn(usize, &Pools) -> bool,
+) -> Vec<Placed> {
+    let mut ways: Vec<Way<'_>> =
+        ways.iter().filter(|way| waiting[way.class] > 0 && pools.fits(way.request)).copied().collect();
+    ways.sort_by_key(|way| std::cmp::Reverse(way.value));
+    place(pools, &ways, &vec![u64::MAX; ways.len()], waiting, most, may)
+}
+
+/// How many of a way fit.
+pub(super) fn fit(pools: &Pools, way: &Way<'_>, waiting: &[u64], most: u64) -> u64 {
+    let cap = waiting[way.class].min(most);
+    u64::from(pools.fits_count(way.request, u32::try_from(cap).unwrap_or(u32::MAX)))
+}
+
+/// Takes one, if it fits.
+pub(super) fn take(pools: &mut Pools, way: &Way<'_>) -> Option<Placed> {
+    let allocation = pools.allocate(way.request)?;
+    pools.take(&allocation).then_some(Placed { class: way.class, variant: way.variant, allocation })
 }
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{ResourceDef, ResourceEntry, WorkerResources};
+    use hq_core::{Quantity, ResourceDef, ResourceEntry, WorkerResources};
 
     use super::*;
 
-    /// Value by cpus alone.
+    fn fill(pools: &mut Pools, ways: &[Way<'_>], waiting: &[u64]) -> Vec<Placed> {
+        let counts = choose(pools, ways, waiting, 1000, &|_, _| true);
+        place(pools, ways, &counts, &mut waiting.to_vec(), 1000, &|_, _| true)
+    }
+
+    /// Value by share of the worker.
     fn filled(worker: &str, classes: &[(&[&str], u64)]) -> Vec<u64> {
         let mut defs = vec![];
         for (i, part) in worker.split(',').enumerate() {
@@ -207,7 +179,7 @@ mod tests {
             }
         }
         let waiting: Vec<u64> = classes.iter().map(|(_, n)| *n).collect();
-        let placed = fill(&mut pools, &options, &waiting, 1000, &|_, _| true);
+        let placed = fill(&mut pools, &options, &waiting);
         options
             .iter()
             .map(|o| placed.iter().filter(|p| (p.class, p.variant) == (o.class, o.variant)).count() as u64)
@@ -221,9 +193,9 @@ mod tests {
         let way = |class, request, value| Way { class, variant: 0, request, value };
         for value in [0, 1] {
             let options = [way(0, &one, 0), way(1, &two, value)];
-            assert_eq!(fill(&mut pools.clone(), &options, &[2, 1], 10, &|_, _| true).len(), 3);
+            assert_eq!(fill(&mut pools.clone(), &options, &[2, 1]).len(), 3);
         }
-        assert_eq!(fill(&mut pools, &[], &[], 10, &|_, _| true).len(), 0);
+        assert_eq!(fill(&mut pools, &[], &[]).len(), 0);
     }
 
     #[test]

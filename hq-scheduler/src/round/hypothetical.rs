@@ -1,9 +1,15 @@
 //! A round's choice for workers that are not there.
 
+use std::{collections::BTreeMap, rc::Rc};
+
 use hq_core::Request;
 
-use super::fill::{Way, fill};
-use crate::pool::Pools;
+use super::{
+    assign::{Site, assign},
+    fill::{Way, choose, place, top_up},
+    slots::LANES_MAX,
+};
+use crate::pool::{Pools, Signature};
 
 /// Gives one worker the most valuable combination of the tasks of a level, `most` at most, and takes it out of `pools`.
 /// Says how many of each queue. Each way is the queue's place among `left`, what a task takes, and what it is worth.
@@ -14,11 +20,51 @@ pub(crate) fn fill_hypothetical<'a>(
     most: u64,
 ) -> Vec<u64> {
     let ways: Vec<Way<'_>> = ways.map(|(class, request, value)| Way { class, variant: 0, request, value }).collect();
+    let (mut left, may) = (left.to_vec(), |_: usize, _: &Pools| true);
+    let chosen = choose(pools, &ways, &left, most, &may);
+    let mut placed = place(pools, &ways, &chosen, &mut left, most, &may);
+    placed.extend(top_up(pools, &ways, &mut left, most - placed.len() as u64, &may));
     let mut counts = vec![0; left.len()];
-    for placed in fill(pools, &ways, left, most, &|_, _| true) {
+    for placed in placed {
         if let Some(count) = counts.get_mut(placed.class) {
             *count += 1;
         }
     }
     counts
+}
+
+/// How many of `n` idle workers get something when a round shares the levels out over all of them; `left` tasks of each queue of
+/// each level wait. What suits the whole best may need fewer workers than fill up one after the other.
+pub(crate) fn workers_used<'a>(
+    idle: &Pools,
+    levels: &[Vec<(usize, &'a Request, u64)>],
+    left: &[Vec<u64>],
+    n: usize,
+) -> usize {
+    let mut workers: Vec<(Pools, u64)> = vec![(idle.clone(), 0); n];
+    for (ways, left) in levels.iter().zip(left) {
+        let mut groups: BTreeMap<Signature, (usize, Rc<Vec<Way<'a>>>)> = BTreeMap::new();
+        let mut sites: Vec<Site<'a>> = Vec::with_capacity(n);
+        for (pools, used) in &workers {
+            let next = groups.len();
+            let fitting = || {
+                let fitting = ways.iter().filter(|(_, request, _)| pools.fits(request));
+                let way = |(class, request, value): &(usize, &'a Request, u64)| Way {
+                    class: *class,
+                    variant: 0,
+                    request,
+                    value: *value,
+                };
+                Rc::new(fitting.map(way).collect())
+            };
+            let (group, ways) = groups.entry(pools.signature()).or_insert_with(|| (next, fitting()));
+            let most = (LANES_MAX as u64).saturating_sub(*used);
+            sites.push(Site { pools: pools.clone(), ways: Rc::clone(ways), most, group: *group });
+        }
+        let placed = assign(&mut sites, &mut left.clone(), true, &|_, _, _| true);
+        for ((worker, site), placed) in workers.iter_mut().zip(sites).zip(placed) {
+            *worker = (site.pools, worker.1 + placed.len() as u64);
+        }
+    }
+    workers.iter().filter(|(_, used)| *used > 0).count()
 }

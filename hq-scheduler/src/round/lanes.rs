@@ -94,7 +94,13 @@ impl Scheduler {
         if known.is_gang() || !has_time(worker.deadline(), now, request.min_time()) || self.too_late(grant, now) {
             return None;
         }
+        if !self.uses_enough_with(worker, grant) {
+            return None;
+        }
         let own = self.best_of_class(class)?;
+        if self.is_held_for_overdue(worker_id, own.0, class) {
+            return None;
+        }
         // What the lane gives back if it ends, and what that is worth to it.
         let mut freed: Option<(Pools, u64)> = None;
         let others = self.mind.ranks.heads().take_while(|(rank, _)| *rank <= own.0);
@@ -150,6 +156,9 @@ impl Scheduler {
         }
         let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { return };
         self.emit(now, Fact::GrantExtended { grant, tasks: tasks.clone() }, &mut Effects::default());
+        if let Some(rank) = self.mind.ranks.of(key) {
+            self.note_started(rank, tasks.iter().map(|range| range.len).sum());
+        }
         let work = self.work_for(worker, &tasks);
         self.actions.push_back(Action::Send { worker, message: ToWorker::Extend { grant, work } });
     }

@@ -1,16 +1,13 @@
-//! The queues of one level on workers that are filled one after the other.
+//! The queues of one level on the workers within reach.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
-};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use hq_core::{ClassId, Request, Tick, WorkerId};
+use hq_core::{ClassId, Quantity, Tick, WorkerId};
 
 use super::{
+    assign::{Site, assign},
     blocked::{Blockers, HeldFor},
-    fill::{Way, fill},
+    fill::{Placed, Way},
     lanes::has_time,
     reach::Reach,
     slots::{LANES_MAX, Slot},
@@ -18,9 +15,13 @@ use super::{
 use crate::{
     Scheduler,
     policy::Rank,
+    pool::Pools,
     rooms::{MakeId, RoomId},
     state::{QueueKey, Worker},
 };
+
+/// So few tasks, or workers, are tried before all are.
+const SOME: usize = 16;
 
 /// A queue of which something fits in a room.
 struct Candidate {
@@ -31,41 +32,16 @@ struct Candidate {
     variants: u32,
     /// Whether all workers of the room are within reach for it, or dirty ones only.
     fresh: bool,
-    /// How many tasks fit, all variants together.
-    fit: u64,
 }
 
-/// What a level can place in a room, and what has been decided for workers there.
-#[derive(Default)]
-struct RoomPlan {
-    candidates: Vec<Candidate>,
-    decided: BTreeMap<Case, Decision>,
-}
+/// By room, what of a level fits there.
+type Plans = BTreeMap<RoomId, Vec<Candidate>>;
 
-/// What a worker gets: candidates and variants, in order.
-#[derive(Clone)]
-struct Decision {
-    steps: Rc<[(usize, u8)]>,
-    /// Whether something was refused for the sake of a better queue.
-    refused: bool,
-}
-
-/// All that a decision depends on, beside the room: workers of equal cases get the same.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Case {
-    /// Of each candidate: the variants for which there is time, and how many tasks can be had.
-    candidates: Vec<(u32, u64)>,
-    most: u64,
-    /// Better queues for which places are held there, and the worker's lanes, on which depends how much they leave.
-    held_for: Rc<[HeldFor]>,
-    lanes: Vec<(ClassId, u8)>,
-    /// A worker with a reservation is like no other.
-    reserved: Option<WorkerId>,
-}
+/// What workers have in common that are filled alike: the room, whether they are dirty, and until when they live.
+type Alike = (RoomId, bool, Option<Tick>);
 
 impl Scheduler {
-    /// Starts up to `budgets` tasks of each queue, worker by worker, on each the most valuable combination; says how many.
-    /// Equal workers are decided once.
+    /// Starts up to `budgets` tasks of each queue where the whole is worth most; says how many.
     pub(super) fn fill_workers(
         &mut self,
         now: Tick,
@@ -75,44 +51,22 @@ impl Scheduler {
         reach: &Reach<'_>,
         blockers: &mut Blockers,
     ) -> Vec<u64> {
-        let mut plans = self.plans(keys, reach);
-        let mut left = budgets.to_vec();
-        let mut slots: Vec<Vec<Slot>> = keys.iter().map(|_| vec![]).collect();
-        let mut standing = Standing::default();
-        let next = |id: RoomId, plan: &RoomPlan, last: Option<WorkerId>, left: &[u64]| {
-            let wanted = |candidate: &Candidate, fresh| candidate.fresh == fresh && left[candidate.queue] > 0;
-            let open = |fresh| plan.candidates.iter().any(|candidate| wanted(candidate, fresh));
-            let worker = |fresh| open(fresh).then(|| reach.worker_after(&self.mind.rooms, id, last, fresh)).flatten();
-            Some((worker(true).into_iter().chain(worker(false)).min()?, id))
+        let plans = self.plans(keys, reach);
+        let some = if self.is_simple(keys, budgets) { SOME } else { usize::MAX };
+        let (workers, placed) = match self.share_out(now, keys, rank, budgets, reach, &plans, some, blockers) {
+            (workers, _, false) if workers.len() >= some => {
+                let (workers, placed, _) =
+                    self.share_out(now, keys, rank, budgets, reach, &plans, usize::MAX, blockers);
+                (workers, placed)
+            }
+            (workers, placed, _) => (workers, placed),
         };
-        let mut waiting: BTreeSet<(WorkerId, RoomId)> =
-            plans.iter().filter_map(|(id, plan)| next(*id, plan, None, &left)).collect();
-        while let Some((worker, room)) = waiting.pop_first() {
-            let (Some(known), Some(plan)) = (self.state.workers.get(&worker), plans.get_mut(&room)) else { continue };
-            let held_for = standing.of(self, now, blockers, rank, worker, known);
-            let mut case = self.case(now, plan, worker, known, reach, &left, held_for);
-            case.reserved = blockers.is_reserved(worker, rank).then_some(worker);
-            let decided = match plan.decided.get(&case) {
-                Some(decided) => decided.clone(),
-                None => {
-                    let decided = self.decide(now, blockers, rank, keys, plan, worker, known, &case);
-                    plan.decided.insert(case, decided.clone());
-                    decided
-                }
-            };
-            if decided.refused {
-                blockers.kept.insert(worker);
+        let mut slots: Vec<Vec<Slot>> = keys.iter().map(|_| vec![]).collect();
+        for (worker, placed) in workers.iter().zip(placed) {
+            for (turn, placed) in placed.into_iter().enumerate() {
+                let slot = Slot { worker: *worker, variant: placed.variant, allocation: placed.allocation, turn };
+                slots[placed.class].push(slot);
             }
-            let mut pools = known.pools.clone();
-            for (turn, (nth, variant)) in decided.steps.iter().enumerate() {
-                let candidate = &plan.candidates[*nth];
-                let request = self.state.classes.get(candidate.class).requests.get(usize::from(*variant));
-                let Some(allocation) = request.and_then(|request| pools.allocate(request)) else { continue };
-                pools.take(&allocation);
-                left[candidate.queue] = left[candidate.queue].saturating_sub(1);
-                slots[candidate.queue].push(Slot { worker, variant: *variant, allocation, turn });
-            }
-            waiting.extend(next(room, plan, Some(worker), &left));
         }
         let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
         for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
@@ -123,95 +77,124 @@ impl Scheduler {
     }
 
     /// Rooms in which something of the level fits.
-    fn plans(&mut self, keys: &[QueueKey], reach: &Reach<'_>) -> BTreeMap<RoomId, RoomPlan> {
-        let mut plans: BTreeMap<RoomId, RoomPlan> = BTreeMap::new();
+    fn plans(&mut self, keys: &[QueueKey], reach: &Reach<'_>) -> Plans {
+        let mut plans = Plans::new();
         for (queue, key) in keys.iter().enumerate() {
             let fresh = reach.fresh.contains(key);
             for (room, variants) in self.rooms_for(reach, key.class, fresh) {
-                let first = self.mind.rooms.get(room).and_then(|room| room.workers.first());
-                let Some(worker) = first.and_then(|first| self.state.workers.get(first)) else { continue };
-                let count = |request: &Request| u64::from(worker.pools.fits_count(request, LANES_MAX as u32));
-                let requests = (0..).zip(&self.state.classes.get(key.class).requests);
-                let fitting = requests.filter(|(variant, _)| has(variants, *variant));
-                let fit = fitting.map(|(_, request)| count(request)).sum();
-                let candidate = Candidate { queue, class: key.class, variants, fresh, fit };
-                plans.entry(room).or_default().candidates.push(candidate);
+                plans.entry(room).or_default().push(Candidate { queue, class: key.class, variants, fresh });
             }
         }
         plans
     }
 
+    /// What the first `most` workers get, and whether that is all.
     #[expect(clippy::too_many_arguments, reason = "what a pass knows")]
-    fn case(
+    fn share_out(
         &self,
         now: Tick,
-        plan: &RoomPlan,
-        worker: WorkerId,
-        known: &Worker,
+        keys: &[QueueKey],
+        rank: Rank,
+        budgets: &[u64],
         reach: &Reach<'_>,
-        left: &[u64],
-        held_for: Rc<[HeldFor]>,
-    ) -> Case {
-        let dirty = reach.dirty.contains(&worker);
-        let deadline = known.deadline();
-        let candidate = |candidate: &Candidate| {
-            if !candidate.fresh && !dirty {
-                return (0, 0);
+        plans: &Plans,
+        most: usize,
+        blockers: &mut Blockers,
+    ) -> (Vec<WorkerId>, Vec<Vec<Placed>>, bool) {
+        let mut standing = Standing::default();
+        let mut groups: BTreeMap<Alike, (usize, Rc<Vec<Way<'_>>>)> = BTreeMap::new();
+        let (mut workers, mut sites, mut held_for) = (vec![], vec![], vec![]);
+        for (worker, room) in self.in_order(plans, reach, most) {
+            let Some(known) = self.state.workers.get(&worker).filter(|known| known.takes_tasks()) else { continue };
+            let Some(plan) = plans.get(&room) else { continue };
+            let next = groups.len();
+            let alike = (room, reach.dirty.contains(&worker), known.deadline());
+            let ways = || Rc::new(self.ways_of(now, plan, alike.1, known));
+            let (group, ways) = groups.entry(alike).or_insert_with(|| (next, ways()));
+            if !ways.is_empty() {
+                workers.push(worker);
+                held_for.push(standing.of(self, now, blockers, rank, worker, known));
+                sites.push(Site {
+                    pools: known.pools.clone(),
+                    ways: Rc::clone(ways),
+                    most: LANES_MAX.saturating_sub(known.grants.len()) as u64,
+                    group: *group,
+                });
             }
-            let requests = &self.state.classes.get(candidate.class).requests;
-            let has_time = |variant: &u8| {
-                requests.get(usize::from(*variant)).is_some_and(|request| has_time(deadline, now, request.min_time()))
-            };
-            let timely = match deadline {
-                None => candidate.variants,
-                Some(_) => variants(candidate.variants).filter(has_time).map(|variant| 1 << variant).sum(),
-            };
-            (timely, candidate.fit.min(left[candidate.queue]))
-        };
-        let candidates: Vec<(u32, u64)> = plan.candidates.iter().map(candidate).collect();
-        let all: u64 = candidates.iter().map(|(_, cap)| cap).sum();
-        let most = all.min(LANES_MAX.saturating_sub(known.grants.len()) as u64);
-        let mut lanes = Vec::new();
-        if !held_for.is_empty() {
-            let grants = known.grants.iter().filter_map(|grant| self.state.grants.get(grant));
-            lanes.extend(grants.map(|lane| (lane.class, lane.variant)));
-            lanes.sort_unstable();
         }
-        Case { candidates, most, held_for, lanes, reserved: None }
+        let free = blockers.is_empty();
+        let blockers = RefCell::new(blockers);
+        let may = |at: usize, i: usize, pools: &Pools| {
+            let mut blockers = blockers.borrow_mut();
+            free || self.passes(now, &mut blockers, rank, &held_for[at], keys[i], workers[at], pools)
+        };
+        let mut left = budgets.to_vec();
+        let placed = assign(&mut sites, &mut left, free, &may);
+        (workers, placed, left.iter().all(|left| *left == 0))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a pass knows")]
-    fn decide(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        rank: Rank,
-        keys: &[QueueKey],
-        plan: &RoomPlan,
-        worker: WorkerId,
-        known: &Worker,
-        case: &Case,
-    ) -> Decision {
+    /// Whether so few tasks wait that the first workers are enough, none of which runs one of them better than another does.
+    fn is_simple(&self, keys: &[QueueKey], budgets: &[u64]) -> bool {
+        let same_anywhere = |key: &QueueKey| match &self.state.classes.get(key.class).requests[..] {
+            [request] => request.entries().iter().all(|entry| entry.quantity != Quantity::All),
+            _ => false,
+        };
+        budgets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)) <= SOME as u64 && keys.iter().all(same_anywhere)
+    }
+
+    /// The first `most` workers in the order in which they are filled: scarce resources last, low ids first.
+    fn in_order(&self, plans: &Plans, reach: &Reach<'_>, most: usize) -> Vec<(WorkerId, RoomId)> {
+        let mut ordered: Vec<(usize, WorkerId, RoomId)> = Vec::new();
+        for (room, candidates) in plans {
+            let mut last = None;
+            let fresh = candidates.iter().any(|candidate| candidate.fresh);
+            for _ in 0..most {
+                last = reach.worker_after(&self.mind.rooms, *room, last, fresh);
+                let Some((worker, known)) = last.and_then(|worker| Some((worker, self.state.workers.get(&worker)?)))
+                else {
+                    break;
+                };
+                ordered.push((known.config.resources.resources().len(), worker, *room));
+            }
+        }
+        ordered.sort_unstable();
+        ordered.truncate(most);
+        ordered.into_iter().map(|(_, worker, room)| (worker, room)).collect()
+    }
+
+    fn ways_of(&self, now: Tick, plan: &[Candidate], dirty: bool, known: &Worker) -> Vec<Way<'_>> {
         let mut ways = Vec::new();
-        for (class, (candidate, (timely, _))) in plan.candidates.iter().zip(&case.candidates).enumerate() {
+        for candidate in plan.iter().filter(|candidate| candidate.fresh || dirty) {
             let requests = &self.state.classes.get(candidate.class).requests;
-            for variant in variants(*timely) {
-                if let Some(request) = requests.get(usize::from(variant)) {
-                    ways.push(Way { class, variant, request, value: self.value(request, &known.pools) });
+            for variant in variants(candidate.variants) {
+                let request = requests.get(usize::from(variant));
+                if let Some(request) = request.filter(|request| has_time(known.deadline(), now, request.min_time())) {
+                    let value = self.value(request, &known.pools);
+                    ways.push(Way { class: candidate.queue, variant, request, value });
                 }
             }
         }
-        let caps: Vec<u64> = case.candidates.iter().map(|(_, cap)| *cap).collect();
-        let (blockers, refused) = (RefCell::new(blockers), Cell::new(false));
-        let may = |class: usize, pools: &_| {
-            let own = keys[plan.candidates[class].queue];
-            let passes = self.passes(now, &mut blockers.borrow_mut(), rank, &case.held_for, own, worker, pools);
-            refused.set(refused.get() || !passes);
-            passes
-        };
-        let placed = fill(&mut known.pools.clone(), &ways, &caps, case.most, &may);
-        let steps = placed.into_iter().map(|placed| (placed.class, placed.variant)).collect();
-        Decision { steps, refused: refused.get() }
+        ways
+    }
+
+    /// What of a level could start now on a worker that ends at `deadline`.
+    pub(super) fn ways(
+        &self,
+        now: Tick,
+        keys: &[QueueKey],
+        queues: &[usize],
+        deadline: Option<Tick>,
+        pools: &Pools,
+    ) -> Vec<Way<'_>> {
+        let mut ways = Vec::new();
+        for class in queues.iter().copied() {
+            for (variant, request) in (0..).zip(&self.state.classes.get(keys[class].class).requests) {
+                if has_time(deadline, now, request.min_time()) && pools.fits(request) {
+                    ways.push(Way { class, variant, request, value: self.value(request, pools) });
+                }
+            }
+        }
+        ways
     }
 }
 

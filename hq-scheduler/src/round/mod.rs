@@ -3,21 +3,28 @@
 //!
 //! It works on what is dirty: workers whose free state grew, queues that got tasks.
 
+mod assign;
 mod blocked;
+mod combine;
 mod fill;
 mod gang;
 mod gap;
 mod hold;
 mod hypothetical;
+mod joint;
 mod keep_off;
 mod lanes;
+mod least;
 mod level;
+mod overdue;
 mod place;
 mod places;
+mod prices;
 mod ranks;
 mod reach;
 mod recall;
 mod reserve;
+mod search;
 mod slots;
 mod timeline;
 
@@ -26,7 +33,12 @@ use std::collections::BTreeSet;
 use hq_core::{Ordinal, Tick, WorkerId};
 
 pub(crate) use self::{
-    blocked::Blockers, hypothetical::fill_hypothetical, lanes::has_time, places::KnownPlaces, ranks::Ranks,
+    blocked::Blockers,
+    hypothetical::{fill_hypothetical, workers_used},
+    lanes::has_time,
+    overdue::Waits,
+    places::KnownPlaces,
+    ranks::Ranks,
     slots::LANES_MAX,
 };
 
@@ -49,8 +61,10 @@ impl Scheduler {
             let workers = std::mem::take(&mut self.mind.dirty_workers);
             let mut queues = std::mem::take(&mut self.mind.dirty_queues);
             self.rank_all(now);
+            let fresh = !queues.is_empty();
             queues.retain(|key| !self.is_settled(now, *key));
             let mut blockers = self.place(now, &workers, &queues);
+            self.fill_unused(now, &workers, fresh, &blockers);
             self.call_back(now, &workers, &queues, &blockers);
             self.hold(now, &mut blockers);
             touched.extend(workers);

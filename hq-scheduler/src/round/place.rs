@@ -17,6 +17,7 @@ impl Scheduler {
     ///
     /// Ends where no class that waits finds room any more: what lies below that is not looked at, unless the order must see it.
     pub(super) fn place(&mut self, now: Tick, workers: &BTreeSet<WorkerId>, queues: &BTreeSet<QueueKey>) -> Blockers {
+        self.forget_overdue();
         self.refresh_rooms(None);
         let mut reach = Reach::new(queues, workers, &self.mind.rooms);
         let mut open = self.open_classes(&reach);
@@ -46,7 +47,7 @@ impl Scheduler {
                 if self.finds_room(&reach, key.class, fresh) {
                     open_level.push(key);
                 } else {
-                    self.block(now, &mut blockers, key, rank);
+                    self.block_waiting(now, &mut blockers, key, rank);
                 }
             }
             if !open_level.is_empty() {
@@ -76,7 +77,9 @@ impl Scheduler {
         reach: &mut Reach<'_>,
         blockers: &mut Blockers,
     ) -> (u64, Vec<QueueKey>) {
-        let level = self.by_value(level);
+        let mut level = self.by_value(level);
+        let overdue = self.place_overdue(now, &level, rank, reach, blockers);
+        level.retain(|key| !overdue.contains(key) && self.state.ready.contains_key(key));
         let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
         let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
         let single = if self.policies.placement().fills_workers() { gangs } else { level.len() };
@@ -85,7 +88,7 @@ impl Scheduler {
             placed.push(self.place_queue(now, *key, rank, *budget, reach, blockers));
             // What a gang waits for is held before others of its level are looked at.
             if placed.len() <= gangs && self.state.ready.contains_key(key) && placed.last() != Some(budget) {
-                self.block(now, blockers, *key, rank);
+                self.block_waiting(now, blockers, *key, rank);
             }
             self.refresh_rooms(Some(reach));
         }
@@ -94,6 +97,7 @@ impl Scheduler {
             placed.extend(self.fill_workers(now, keys, rank, rest, reach, blockers));
         }
         self.note_placed(blockers, &level, &placed);
+        self.note_started(rank, placed.iter().sum());
         let mut again = Vec::new();
         for (i, key) in level.into_iter().enumerate() {
             if !self.state.ready.contains_key(&key) {
@@ -102,7 +106,7 @@ impl Scheduler {
             if placed[i] == budgets[i] {
                 again.push(key);
             } else if i >= gangs {
-                self.block(now, blockers, key, rank);
+                self.block_waiting(now, blockers, key, rank);
             }
         }
         (placed.iter().sum(), again)
@@ -142,14 +146,14 @@ impl Scheduler {
     }
 
     /// Blocks what got tasks or holds workers and was not looked at, since nothing finds room so far down.
-    fn block_unseen(&self, now: Tick, walk: &Walk, queues: &BTreeSet<QueueKey>, blockers: &mut Blockers) {
+    fn block_unseen(&mut self, now: Tick, walk: &Walk, queues: &BTreeSet<QueueKey>, blockers: &mut Blockers) {
         let holding = self.mind.held.keys().filter(|key| !self.holds_all(now, **key));
-        let unseen = queues.iter().chain(holding).filter(|key| !walk.has_seen(**key));
+        let unseen = queues.iter().chain(holding).chain(self.overdue()).filter(|key| !walk.has_seen(**key));
         let mut unseen: Vec<(Rank, QueueKey)> =
             unseen.filter_map(|key| Some((self.mind.ranks.of(*key)?, *key))).collect();
         unseen.sort_unstable();
         unseen.dedup();
-        unseen.into_iter().for_each(|(rank, key)| self.block(now, blockers, key, rank));
+        unseen.into_iter().for_each(|(rank, key)| self.block_waiting(now, blockers, key, rank));
     }
 
     /// How many tasks of a queue may be placed before ranks are looked at again.

@@ -103,7 +103,7 @@ impl Scheduler {
     fn room(&self, now: Tick, worker: WorkerId, class: ClassId) -> u64 {
         let known = self.state.classes.get(class);
         let Some(worker) = self.state.workers.get(&worker) else { return 0 };
-        if worker.gang.is_some() || !worker.config.runs(&known.kind) {
+        if !worker.takes_tasks() || !worker.config.runs(&known.kind) {
             return 0;
         }
         let lives = |request: &hq_core::Request| has_time(worker.deadline(), now, request.min_time());

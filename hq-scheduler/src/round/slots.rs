@@ -78,7 +78,8 @@ impl Scheduler {
             let (_, id, variant) = place;
             let Some(worker) = self.state.workers.get(&id) else { continue };
             let Some(request) = requests.get(usize::from(variant)) else { continue };
-            if used.get(&id).is_some_and(|(_, places)| !places.contains(&place))
+            if !worker.takes_tasks()
+                || used.get(&id).is_some_and(|(_, places)| !places.contains(&place))
                 || blockers.refused.contains(&(key, id))
                 || !has_time(worker.deadline(), now, request.min_time())
             {

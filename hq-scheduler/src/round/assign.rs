@@ -1,0 +1,47 @@
+//! The queues of one level on several workers.
+//!
+//! Workers are filled one after the other, equal ones alike. Where that leaves something to gain and few tasks wait for few workers,
+//! all ways to share them out are compared. Else a class whose tasks run out has a *price*, which is what others forgo for one of
+//! its tasks: they go first where they are worth more than that.
+
+use std::rc::Rc;
+
+use super::{
+    fill::{Placed, Way, place, top_up},
+    prices::share,
+};
+use crate::pool::Pools;
+
+/// A worker with room.
+pub(super) struct Site<'a> {
+    /// What is free.
+    pub(super) pools: Pools,
+    /// What could start there now.
+    pub(super) ways: Rc<Vec<Way<'a>>>,
+    /// So many tasks at most.
+    pub(super) most: u64,
+    /// Sites of one group have equal room, and the same ways.
+    pub(super) group: usize,
+}
+
+/// Whether one more of a class may be placed on a site with such pools.
+pub(super) type May<'a> = dyn Fn(usize, usize, &Pools) -> bool + 'a;
+
+/// What is placed on each site: at most `left[class]` tasks of each class, which are counted down.
+///
+/// `free` says that `may` allows everything.
+pub(super) fn assign(sites: &mut [Site<'_>], left: &mut [u64], free: bool, may: &May<'_>) -> Vec<Vec<Placed>> {
+    let shares = share(sites, left, free, may);
+    let mut placed = Vec::with_capacity(sites.len());
+    for (at, (site, counts)) in sites.iter_mut().zip(shares).enumerate() {
+        placed
+            .push(place(&mut site.pools, &site.ways, &counts, left, site.most, &|class, pools| may(at, class, pools)));
+    }
+    for (at, (site, placed)) in sites.iter_mut().zip(&mut placed).enumerate() {
+        if left.iter().any(|left| *left > 0) {
+            let most = site.most - placed.len() as u64;
+            placed.extend(top_up(&mut site.pools, &site.ways, left, most, &|class, pools| may(at, class, pools)));
+        }
+    }
+    placed
+}

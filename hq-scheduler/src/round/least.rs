@@ -1,0 +1,123 @@
+//! Workers that are to be used well or not at all: they get tasks only if afterwards enough of their cpus are in use.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use hq_core::{GrantId, ResourceName, Tick, WorkerId};
+
+use super::{
+    blocked::Blockers,
+    fill::{Placed, Way, choose_using, place},
+    ranks::Walk,
+    slots::{LANES_MAX, Slot},
+};
+use crate::{
+    Scheduler,
+    pool::Pools,
+    state::{QueueKey, Worker},
+    utilization::least_use,
+};
+
+impl Scheduler {
+    /// Fills workers of whose cpus too little is in use, where what waits is enough for that: levels from the best down,
+    /// until it is. Such workers come after all others; the rest of what they have is for the next pass.
+    pub(super) fn fill_unused(&mut self, now: Tick, workers: &BTreeSet<WorkerId>, fresh: bool, blockers: &Blockers) {
+        let due = |worker: &&WorkerId| {
+            let known = self.state.workers.get(worker);
+            known.is_some_and(|known| known.gang.is_none() && known.is_underused())
+                && (fresh || workers.contains(worker))
+        };
+        let due: Vec<WorkerId> = self.mind.choosy.iter().filter(due).copied().collect();
+        for worker in due {
+            let Some(plan) = self.plan_unused(now, worker, blockers) else { continue };
+            for (key, placed) in plan {
+                let slot = |(turn, placed): (usize, Placed)| Slot {
+                    worker,
+                    variant: placed.variant,
+                    allocation: placed.allocation,
+                    turn,
+                };
+                let slots: Vec<Slot> = placed.into_iter().enumerate().map(slot).collect();
+                let n = slots.len() as u64;
+                self.open_lanes(now, key, slots, n);
+            }
+            self.mind.dirty_workers.insert(worker);
+        }
+    }
+
+    /// What to start on a worker, by queue; nothing where that is not enough.
+    fn plan_unused(&self, now: Tick, worker: WorkerId, blockers: &Blockers) -> Option<Vec<(QueueKey, Vec<Placed>)>> {
+        let known = self.state.workers.get(&worker)?;
+        let least = known.least_cpus();
+        let mut pools = known.pools.clone();
+        let mut plan: Vec<(QueueKey, Vec<Placed>)> = Vec::new();
+        let mut most = LANES_MAX.saturating_sub(known.grants.len()) as u64;
+        let mut over: BTreeSet<QueueKey> = BTreeSet::new();
+        let mut walk = Walk::new(&self.mind.ranks);
+        while let Some((rank, keys)) = walk.level(&self.mind.ranks) {
+            // Queues that would not wait any more stand in nobody's way.
+            let others = RefCell::new(blockers.without(&over));
+            let mut left: Vec<u64> =
+                keys.iter().map(|key| self.state.ready.get(key).map_or(0, |set| set.len())).collect();
+            let ways = self.ways_of_level(now, &keys, known, &pools);
+            let may =
+                |i: usize, pools: &Pools| self.may_pass(now, &mut others.borrow_mut(), rank, keys[i], worker, pools);
+            let missing = least.saturating_sub(pools.uses_cpus().parts());
+            let counts = choose_using(&pools, &ways, &left, most, missing, &may);
+            let mut by_queue: BTreeMap<usize, Vec<Placed>> = BTreeMap::new();
+            for placed in place(&mut pools, &ways, &counts, &mut left, most, &may) {
+                most -= 1;
+                by_queue.entry(placed.class).or_default().push(placed);
+            }
+            plan.extend(by_queue.into_iter().map(|(i, placed)| (keys[i], placed)));
+            if pools.uses_cpus().parts() >= least {
+                return Some(plan);
+            }
+            over.extend(keys.iter().zip(&left).filter(|(_, left)| **left == 0).map(|(key, _)| *key));
+        }
+        None
+    }
+
+    fn ways_of_level(&self, now: Tick, keys: &[QueueKey], known: &Worker, pools: &Pools) -> Vec<Way<'_>> {
+        let able: Vec<usize> = (0..keys.len())
+            .filter(|i| {
+                let class = self.state.classes.get(keys[*i].class);
+                !class.is_gang() && known.config.runs(&class.kind)
+            })
+            .collect();
+        self.ways(now, keys, &able, known.deadline(), pools)
+    }
+
+    /// Whether enough of a worker's cpus are in use if this lane goes on and those that have no task do not.
+    pub(super) fn uses_enough_with(&self, worker: &Worker, grant: GrantId) -> bool {
+        if worker.config.min_utilization == 0 {
+            return true;
+        }
+        let lanes = worker.grants.iter().filter_map(|id| Some((id, self.state.grants.get(id)?)));
+        let used = lanes
+            .filter(|(id, lane)| **id == grant || !lane.tasks.is_empty())
+            .flat_map(|(_, lane)| &lane.allocation.0)
+            .filter(|granted| granted.resource.as_str() == ResourceName::CPUS)
+            .fold(0u64, |sum, granted| sum.saturating_add(granted.amount.parts()));
+        used >= worker.least_cpus()
+    }
+}
+
+impl Worker {
+    /// How much of its cpus has to be in use, in parts.
+    fn least_cpus(&self) -> u64 {
+        least_use(&self.pools, self.config.min_utilization).parts()
+    }
+
+    /// Whether it gets tasks one by one.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.gang.is_none() && !self.is_underused()
+    }
+
+    /// Whether it gets tasks only if these bring its cpus to enough use.
+    pub(super) fn is_underused(&self) -> bool {
+        self.config.min_utilization > 0 && self.pools.uses_cpus().parts() < self.least_cpus()
+    }
+}

@@ -1,0 +1,155 @@
+//! Queues of equal rank: value decides, so that a task that needs much could wait for ever for small ones to leave it room. One
+//! that has found none while many others of its level were started is *overdue*: a worker is held for it as if its rank were better.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hq_core::{ClassId, Ordinal, Tick, WorkerId};
+
+use super::{blocked::Blockers, reach::Reach};
+use crate::{
+    Scheduler,
+    policy::{PassRule, Rank},
+    state::QueueKey,
+};
+
+/// A task is overdue when so many of its level were started meanwhile, for each lane there is …
+const STARTS_PER_LANE: u64 = 8;
+/// … or for so many lanes, where there are fewer.
+const LANES_MIN: u64 = 8;
+
+/// Heads of queues that find no room, by rank.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    levels: BTreeMap<Rank, Level>,
+    overdue: BTreeSet<QueueKey>,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    /// Tasks of this rank that were started since somebody waits.
+    started: u64,
+    /// At how many starts the head of a queue is overdue.
+    due: BTreeMap<QueueKey, (Ordinal, u64)>,
+    /// The least of these.
+    next: u64,
+}
+
+impl Scheduler {
+    /// Notes that the head of a queue finds no room.
+    fn note_waiting(&mut self, now: Tick, key: QueueKey, rank: Rank) {
+        let (order, view) = (self.policies.order(), self.queue_view(now, key));
+        let Some(view) = view.filter(|view| order.pass_rule_of(view) == PassRule::Gap && order.keeps_ranks()) else {
+            return;
+        };
+        let head = view.head;
+        let lanes = (self.state.grants.len() as u64).max(LANES_MIN);
+        let level = self.mind.waits.levels.entry(rank).or_default();
+        if level.due.get(&key).is_none_or(|(known, _)| *known != head) {
+            level.due.insert(key, (head, level.started + lanes * STARTS_PER_LANE));
+            level.find_next();
+        }
+    }
+
+    /// Notes that tasks of a rank were started. Queues that are overdue now are looked at anew.
+    pub(super) fn note_started(&mut self, rank: Rank, n: u64) {
+        let Some(level) = self.mind.waits.levels.get_mut(&rank) else { return };
+        level.started = level.started.saturating_add(n);
+        if level.started < level.next {
+            return;
+        }
+        let (due, started) = (std::mem::take(&mut level.due), level.started);
+        let (over, due): (BTreeMap<_, _>, BTreeMap<_, _>) = due.into_iter().partition(|(_, (_, at))| *at <= started);
+        level.due = due;
+        level.find_next();
+        if level.due.is_empty() {
+            self.mind.waits.levels.remove(&rank);
+        }
+        for (key, (head, _)) in over {
+            if self.head_of(key) == Some(head) {
+                self.mind.waits.overdue.insert(key);
+                self.mind.settled.remove(&key);
+                self.mind.dirty_queues.insert(key);
+                self.mind.needs_round = true;
+            }
+        }
+    }
+
+    /// Places the heads of queues that are overdue before others of their level. Gives those that wait still, and hold workers.
+    pub(super) fn place_overdue(
+        &mut self,
+        now: Tick,
+        level: &[QueueKey],
+        rank: Rank,
+        reach: &mut Reach<'_>,
+        blockers: &mut Blockers,
+    ) -> BTreeSet<QueueKey> {
+        let due: Vec<QueueKey> = level.iter().filter(|key| self.mind.waits.overdue.contains(key)).copied().collect();
+        let mut waiting = BTreeSet::new();
+        for key in due {
+            let first = before(rank);
+            let single = self.state.classes.get(key.class).is_gang() || !self.policies.placement().fills_workers();
+            let placed: u64 = if single {
+                self.place_queue(now, key, first, 1, reach, blockers)
+            } else {
+                self.fill_workers(now, &[key], first, &[1], reach, blockers).iter().sum()
+            };
+            self.refresh_rooms(Some(reach));
+            if placed > 0 {
+                self.mind.waits.overdue.remove(&key);
+            } else {
+                self.block_waiting(now, blockers, key, rank);
+                waiting.insert(key);
+            }
+        }
+        waiting
+    }
+
+    /// Notes that what is left of a queue has no room. If it is overdue, a worker is held for it, for a gang as many as it needs.
+    pub(super) fn block_waiting(&mut self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
+        if self.mind.waits.overdue.contains(&key) {
+            let gang = self.state.classes.get(key.class).is_gang();
+            blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
+            blockers.in_the_way.insert(key);
+        } else {
+            self.block(now, blockers, key, rank);
+            self.note_waiting(now, key, rank);
+        }
+    }
+
+    /// Whether a worker is held for an overdue task, so that a lane of another class of no better rank has to end there.
+    pub(super) fn is_held_for_overdue(&self, worker: WorkerId, rank: Rank, class: ClassId) -> bool {
+        self.mind.waits.overdue.iter().any(|key| {
+            key.class != class
+                && self.mind.ranks.of(*key).is_some_and(|other| other <= rank)
+                && self.mind.held.get(key).is_some_and(|held| self.holds(*key, held, worker))
+        })
+    }
+
+    /// Queues whose head is overdue.
+    pub(super) fn overdue(&self) -> impl Iterator<Item = &QueueKey> {
+        self.mind.waits.overdue.iter()
+    }
+
+    /// Forgets queues that do not wait any more.
+    pub(super) fn forget_overdue(&mut self) {
+        if !self.mind.waits.overdue.is_empty() {
+            let waits = |key: &QueueKey| self.state.ready.contains_key(key);
+            self.mind.waits.overdue.retain(waits);
+        }
+    }
+
+    fn head_of(&self, key: QueueKey) -> Option<Ordinal> {
+        self.state.ready.get(&key)?.first()
+    }
+}
+
+/// Before all of this rank, behind all of better ones.
+fn before(rank: Rank) -> Rank {
+    (rank.0, rank.1.saturating_sub(1))
+}
+
+impl Level {
+    fn find_next(&mut self) {
+        self.next = self.due.values().map(|(_, at)| *at).min().unwrap_or(u64::MAX);
+    }
+}

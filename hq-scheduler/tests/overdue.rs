@@ -1,0 +1,165 @@
+//! Tasks of equal priority: small ones that never end coming let a big one through within a bound.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hq_core::{
+    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd, Span, Submit,
+    TaskIds, TaskState, Tick, ToWorker, Work, WorkerConfig, WorkerId, WorkerResources,
+};
+use hq_scheduler::{Action, News, Scheduler};
+
+/// Workers that answer at once; the task that started first ends first.
+struct Cluster {
+    core: Scheduler,
+    now: Tick,
+    /// How long each task takes.
+    took: Span,
+    lanes: BTreeMap<GrantId, (WorkerId, VecDeque<Ordinal>)>,
+    running: VecDeque<(GrantId, Ordinal)>,
+}
+
+impl Cluster {
+    fn new(workers: &[u32], took: Span) -> Self {
+        let mut core = Scheduler::new();
+        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        let mut cluster = Self { core, now: Tick(1_000_000), took, lanes: BTreeMap::new(), running: VecDeque::new() };
+        for cpus in workers {
+            let cpus = WorkerResources::cpus(*cpus).unwrap();
+            cluster.core.join(cluster.now, WorkerConfig::new("w", cpus)).unwrap();
+        }
+        cluster
+    }
+
+    fn submit(&mut self, tasks: u32, request: Request) -> Ordinal {
+        let target = JobTarget::New(JobSpec::default());
+        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), Profile::new(request));
+        let job = self.core.submit(self.now, submit).unwrap();
+        self.drain();
+        self.core.job(job).unwrap().submits[0].0
+    }
+
+    fn drain(&mut self) {
+        while let Some(action) = self.core.poll_action(self.now) {
+            let Action::Send { worker, message } = action else { continue };
+            match message {
+                ToWorker::Open(open) => {
+                    self.lanes.insert(open.grant, (worker, ordinals(&open.work)));
+                    self.start(open.grant);
+                }
+                ToWorker::Extend { grant, work } => {
+                    let idle = !self.running.iter().any(|(lane, _)| *lane == grant);
+                    self.lanes.get_mut(&grant).unwrap().1.extend(ordinals(&work));
+                    if idle {
+                        self.start(grant);
+                    }
+                }
+                ToWorker::Recall { grant, n, tasks } => {
+                    let backlog = &mut self.lanes.get_mut(&grant).unwrap().1;
+                    let is_called = |task: &Ordinal| tasks.iter().any(|range| range.contains(*task));
+                    let tasks = backlog.iter().copied().filter(is_called).map(OrdinalRange::one).collect();
+                    backlog.retain(|task| !is_called(task));
+                    self.core.handle_event(self.now, News::Recalled { worker, grant, n, tasks });
+                }
+                ToWorker::Close { grant } => drop(self.lanes.remove(&grant)),
+                _ => {}
+            }
+        }
+    }
+
+    fn start(&mut self, grant: GrantId) {
+        let (worker, backlog) = self.lanes.get_mut(&grant).unwrap();
+        let (worker, Some(task)) = (*worker, backlog.pop_front()) else { return };
+        self.running.push_back((grant, task));
+        let lane = LaneReport { grant, ended: vec![], started: Some((task, Span(0))) };
+        self.core.handle_event(self.now, News::Report { worker, lane });
+    }
+
+    /// The oldest task ends, and the next of its lane starts.
+    fn step(&mut self) {
+        let (grant, task) = self.running.pop_front().unwrap();
+        self.now = self.now.after(Span(self.took.0 / 8));
+        let worker = self.lanes[&grant].0;
+        let ended = vec![RunEnd { task, age: Span(0), took: self.took, outcome: Outcome::Finished }];
+        self.core.handle_event(self.now, News::Report { worker, lane: LaneReport { grant, ended, started: None } });
+        self.start(grant);
+        self.drain();
+    }
+
+    fn is_running(&self, task: Ordinal) -> bool {
+        self.core.task(task).unwrap().state == TaskState::Running
+    }
+}
+
+fn ordinals(work: &[Work]) -> VecDeque<Ordinal> {
+    let runs = work.iter().flat_map(|work| &work.runs);
+    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
+}
+
+/// Small tasks keep coming; how many end before `big`, which comes when all is full, starts.
+fn ends_before(workers: &[u32], took: Span, big: Request) -> Option<u64> {
+    let mut cluster = Cluster::new(workers, took);
+    cluster.submit(200, Request::cpus(1).unwrap());
+    for _ in 0..40 {
+        cluster.step();
+    }
+    let big = cluster.submit(1, big);
+    (0..20_000).find(|n| {
+        if n % 100 == 0 {
+            cluster.submit(100, Request::cpus(1).unwrap());
+        }
+        cluster.step();
+        cluster.is_running(big)
+    })
+}
+
+#[test]
+fn a_big_task_starts_within_a_bound() {
+    for workers in [&[4][..], &[4, 4], &[2, 8, 4]] {
+        let all: u64 = workers.iter().map(|cpus| u64::from(*cpus)).sum();
+        let ends = ends_before(workers, Span::secs(1), Request::cpus(4).unwrap());
+        // Eight tasks for each lane, or for eight lanes; then one worker runs dry.
+        let bound = 8 * all.max(8) + 2 * all;
+        assert!(ends.is_some_and(|ends| (32..=bound).contains(&ends)), "{workers:?}: {ends:?}, at most {bound}");
+    }
+}
+
+#[test]
+fn backlogs_end_too() {
+    let ends = ends_before(&[4, 4], Span::millis(1), Request::cpus(4).unwrap());
+    assert!(ends.is_some_and(|ends| ends < 400), "{ends:?}");
+}
+
+#[test]
+fn a_gang_starts_within_a_bound() {
+    let ends = ends_before(&[4, 4], Span::secs(1), Request::gang(2));
+    assert!(ends.is_some_and(|ends| ends < 100), "{ends:?}");
+}
+
+/// Only one worker is kept free for it.
+#[test]
+fn others_go_on_meanwhile() {
+    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
+    cluster.submit(100_000, Request::cpus(1).unwrap());
+    let big = cluster.submit(1, Request::cpus(4).unwrap());
+    let mut least = 8;
+    while !cluster.is_running(big) {
+        cluster.step();
+        least = least.min(cluster.running.len());
+    }
+    assert!((4..8).contains(&least), "{least} ran when the fewest did");
+    assert_eq!(cluster.running.len(), 5, "the big one, and the other worker is full");
+}
+
+#[test]
+fn what_is_kept_free_is_given_back_with_a_cancel() {
+    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
+    cluster.submit(100_000, Request::cpus(1).unwrap());
+    let big = cluster.submit(1, Request::cpus(4).unwrap());
+    while cluster.running.len() > 6 {
+        cluster.step();
+    }
+    let job = cluster.core.locate(big).unwrap().0;
+    cluster.core.cancel(cluster.now, job, None);
+    cluster.drain();
+    assert_eq!(cluster.running.len(), 8);
+}
