@@ -17,8 +17,6 @@ use hq_sim::{
 };
 use policy_reference::{Backfilling, By};
 
-const PLACEMENTS: [&str; 5] = ["pack", "least-loaded", "round-robin", "first-fit", "least-fragmenting"];
-
 fn worker(cpus: u32) -> WorkerConfig {
     WorkerConfig::new("node", WorkerResources::cpus(cpus).unwrap())
 }
@@ -40,10 +38,11 @@ fn starts(report: &Report) -> Vec<u64> {
 fn makespans_are_what_they_must_be() {
     for (workers, cpus, n, each, rounds) in [(1, 1, 10, 1, 10), (2, 4, 80, 1, 10), (3, 4, 6, 4, 2), (2, 3, 9, 2, 5)] {
         let tasks = array(n, &Request::cpus(each).unwrap(), Span::secs(10)).unwrap();
-        for order in ["priority", "fcfs"] {
-            for placement in PLACEMENTS {
+        let known = Simulation::new(1);
+        for order in known.orders() {
+            for placement in known.placements() {
                 let simulation = Simulation::new(1).workers(workers, &worker(cpus)).workload(&tasks);
-                let report = simulation.policy(order, placement).run().unwrap();
+                let report = simulation.policy(&order, &placement).run().unwrap();
                 assert_eq!(report.makespan, Span::secs(10 * rounds), "{workers}x{cpus} {order} {placement}");
                 assert_eq!((report.arrived, report.started, report.finished), (n as u64, n as u64, n as u64));
                 assert!(report.decisions >= n as u64 && report.facts > report.decisions && report.rounds > 0);

@@ -183,7 +183,7 @@ impl Placement for BestFit {
     }
 }
 
-/// Anywhere.
+/// Anywhere; of each class elsewhere.
 #[derive(Debug)]
 struct Anywhere(u64);
 
@@ -194,7 +194,7 @@ impl Placement for Anywhere {
 
     fn key(&self, slot: &SlotView<'_>) -> PlacementKey {
         let lane = slot.last_lane.map_or(0, |lane| u64::from(lane.n));
-        let mut rng = Rng::new(self.0 ^ u64::from(slot.worker.0) << 32 ^ lane);
+        let mut rng = Rng::new(self.0 ^ u64::from(slot.worker.0) << 32 ^ lane ^ slot.value.rotate_left(16));
         (rng.next_u64().cast_signed(), 0)
     }
 }

@@ -76,7 +76,11 @@ fn full_table(input: &Input, groups: &[WorkerGroup], seed: u64, run: &Simulated)
         table.entry("Jain's index of users", format!("{jain:.3}"));
     }
     for usage in &report.usage {
-        let text = format!("mean {}, peak {} of {}", percent(usage.mean()), usage.peak(), usage.total);
+        let mut text = format!("mean {}, peak {} of {}", percent(usage.mean()), usage.peak(), usage.total);
+        let fragmentation = report.fragmentation(usage.resource.as_str());
+        if fragmentation > 0.0 {
+            text.push_str(&format!("; {} of the free of no use", percent(fragmentation)));
+        }
         table.entry(&format!("Used {}", usage.resource), text);
     }
     table.entry(
@@ -192,6 +196,7 @@ fn run_json(run: &Simulated) -> Value {
             "total": number(usage.total),
             "peak": number(usage.peak()),
             "utilisation": usage.mean(),
+            "fragmentation": report.fragmentation(usage.resource.as_str()),
         })
     });
     json!({
