@@ -31,7 +31,7 @@ pub struct Typical {
 struct Class {
     variants: Vec<Variant>,
     /// Positions of the resources that some variant asks for.
-    asks: BTreeSet<usize>,
+    asks: Vec<usize>,
     /// Of the tasks seen, in 1/2^16.
     share: u64,
 }
@@ -112,7 +112,9 @@ impl Typical {
         };
         let class = |(requests, count): (Vec<&Request>, u64)| {
             let variants: Vec<Variant> = requests.iter().map(variant).collect();
-            let asks = variants.iter().flat_map(|variant| variant.lines.iter().map(|(at, _)| *at)).collect();
+            let asks: BTreeSet<usize> =
+                variants.iter().flat_map(|variant| variant.lines.iter().map(|(at, _)| *at)).collect();
+            let asks = asks.into_iter().collect();
             Class { variants, asks, share: (u128::from(count) * ONE / tasks.max(1)) as u64 }
         };
         Self { classes: popular.into_iter().map(class).collect(), scarce }
@@ -162,10 +164,17 @@ impl Typical {
     /// one that is served best.
     fn useless_parts(&self, pools: &Pools, looks: &[Glance], mut tell: impl FnMut(usize, u64, u64)) {
         for class in &self.classes {
+            if let [variant] = &class.variants[..] {
+                // What nearly all have.
+                let fits = variant.fits(pools, looks);
+                for (at, quantity) in &variant.lines {
+                    tell(*at, class.share, if fits { looks[*at].scraps(*quantity) } else { looks[*at].free });
+                }
+                continue;
+            }
             let mut fitting = 0u32;
             for (n, variant) in class.variants.iter().enumerate() {
-                let fits = if variant.is_plain { variant.fits(looks) } else { pools.fits(&variant.request) };
-                fitting |= u32::from(fits) << n;
+                fitting |= u32::from(variant.fits(pools, looks)) << n;
             }
             for at in class.asks.iter().copied() {
                 let useless = class.variants.iter().enumerate().filter_map(|(n, variant)| {
@@ -180,8 +189,12 @@ impl Typical {
 }
 
 impl Variant {
-    fn fits(&self, looks: &[Glance]) -> bool {
-        self.lines.iter().all(|(at, quantity)| looks[*at].holds(*quantity))
+    fn fits(&self, pools: &Pools, looks: &[Glance]) -> bool {
+        if self.is_plain {
+            self.lines.iter().all(|(at, quantity)| looks[*at].holds(*quantity))
+        } else {
+            pools.fits(&self.request)
+        }
     }
 }
 
