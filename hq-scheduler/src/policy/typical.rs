@@ -235,3 +235,108 @@ fn sixteenth_power(part: u128, whole: u128) -> u128 {
     }
     power >> 16
 }
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{Policy, ResourceDef, ResourceEntry};
+
+    use super::*;
+
+    fn request(text: &str) -> Request {
+        Request::new(text.split(',').map(|entry| ResourceEntry::parse(entry).unwrap()).collect()).unwrap()
+    }
+
+    fn worker(text: &str) -> WorkerResources {
+        let defs = text.split(' ').map(|def| ResourceDef::parse(def).unwrap());
+        WorkerResources::new(defs.collect(), vec![]).unwrap()
+    }
+
+    /// Classes as variants joined by `|`, with the number of their tasks.
+    fn typical(classes: &[(&str, u64)], workers: &[WorkerResources]) -> Typical {
+        let variants: Vec<Vec<Request>> =
+            classes.iter().map(|(text, _)| text.split('|').map(request).collect()).collect();
+        Typical::new(variants.iter().zip(classes).map(|(variants, (_, count))| (variants, *count)), workers)
+    }
+
+    #[test]
+    fn powers() {
+        for (part, whole, expected) in
+            [(1, 1, 65_536), (1, 2, 1), (3, 4, 656), (0, 5, 0), (u128::MAX, u128::MAX, 65_536), (1, u128::MAX, 0)]
+        {
+            assert_eq!(sixteenth_power(part, whole), expected, "{part} / {whole}");
+        }
+    }
+
+    #[test]
+    fn the_rarest_are_not_typical() {
+        let found = |counts: &[u64]| {
+            let requests: Vec<Request> = (1..).take(counts.len()).map(|n| Request::cpus(n).unwrap()).collect();
+            let classes = requests.iter().zip(counts).map(|(request, count)| ([request], *count));
+            Typical::new(classes, []).classes().map(|(_, share)| share).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[5, 95]), [65_536]);
+        assert_eq!(found(&[6, 94]), [61_603, 3_932]);
+        assert_eq!(found(&[0, 0]), [0u64; 0]);
+        assert_eq!(found(&[u64::MAX, u64::MAX]), [32_768, 32_768]);
+        let gang = Request::gang(2);
+        assert_eq!(Typical::new([([&gang], 9)], []).classes().count(), 0);
+    }
+
+    /// What is of no use of `gpus` in the mean over those who ask for them, in parts.
+    #[test]
+    fn useless_parts_are_of_those_who_ask() {
+        let node = worker("cpus=[0,1,2,3] gpus=[0,1]");
+        for (classes, taken, expected) in [
+            (&[("cpus=1,gpus=0.5", 1)][..], "cpus=1", 0),
+            (&[("cpus=1,gpus=0.5", 1)], "cpus=1,gpus=0.6", 4_000),
+            (&[("cpus=1,gpus=0.5", 1), ("cpus=1,gpus=0.4", 3)], "cpus=1,gpus=0.6", 1_000),
+            // Those that ask for none do not count, and neither does a variant without.
+            (&[("cpus=1,gpus=0.5", 1), ("cpus=1", 1)], "cpus=1,gpus=0.6", 4_000),
+            (&[("cpus=1,gpus=0.5|cpus=4", 1)], "cpus=1,gpus=0.6", 4_000),
+            // The variant that is served best counts.
+            (&[("cpus=1,gpus=0.5|cpus=1,gpus=0.3", 1)], "cpus=1,gpus=0.6", 0),
+            (&[("cpus=2,gpus=1", 1)], "cpus=3", 20_000),
+            (&[("gpus=all", 1)], "cpus=3", 0),
+            (&[("gpus=all", 1)], "gpus=0.5", 15_000),
+            (&[("gpus=2 compact!", 1)], "cpus=1", 0),
+        ] {
+            let typical = typical(classes, std::slice::from_ref(&node));
+            let mut pools = Pools::new(&node);
+            let allocation = pools.allocate(&request(taken)).unwrap();
+            assert!(pools.take(&allocation));
+            let at = typical.resources().position(|name| name.as_str() == "gpus").unwrap();
+            assert_eq!(typical.useless(&pools).nth(at).unwrap().parts(), expected, "{classes:?}, taken {taken}");
+        }
+    }
+
+    #[test]
+    fn the_scarcest_decides() {
+        // Twice as many gpus are asked for as cpus, by their share: what is of no use of the cpus hardly counts.
+        let node = worker("cpus=[0,1,2,3] gpus=[0,1,2,3]");
+        let typical = typical(&[("cpus=1,gpus=2", 1)], std::slice::from_ref(&node));
+        let after = |taken: &str| {
+            let mut pools = Pools::new(&node);
+            let allocation = pools.allocate(&request(taken)).unwrap();
+            pools.take(&allocation);
+            typical.fragmentation(&pools).0
+        };
+        let none = typical.fragmentation(&Pools::new(&node)).0;
+        assert_eq!(after("cpus=1").more_than(none), 0);
+        let (gpus, cpus) = (after("cpus=4").more_than(none), after("gpus=4").more_than(none));
+        assert!(gpus > 1_000 * cpus && cpus > 0, "{gpus} {cpus}");
+        assert_eq!(none.more_than(after("cpus=4")), -gpus);
+    }
+
+    #[test]
+    fn absurd_amounts_do_no_harm() {
+        let huge = Quantity::Amount(Amount::from_parts(u64::MAX), Policy::Compact);
+        let entry = |name: &str| ResourceEntry { resource: ResourceName::new(name).unwrap(), quantity: huge };
+        let absurd = Request::new(vec![entry("mem"), entry("nothing")]).unwrap();
+        let nodes = vec![worker("mem=sum(4294967295) cpus=[0]"); 3];
+        let typical = Typical::new([([&absurd], u64::MAX)], &nodes);
+        let pools = Pools::new(&nodes[0]);
+        let (found, _) = typical.fragmentation(&pools);
+        assert_eq!(found.more_than(found), 0);
+        assert_eq!(typical.useless(&pools).collect::<Vec<_>>(), [pools.free("mem")]);
+    }
+}
