@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn absurd_amounts_do_no_harm() {
-        let huge = Quantity::Amount(Amount::from_parts(u64::MAX), Policy::Compact);
+        let huge = Quantity::Amount(Amount::units(u32::MAX), Policy::Compact);
         let entry = |name: &str| ResourceEntry { resource: ResourceName::new(name).unwrap(), quantity: huge };
         let absurd = Request::new(vec![entry("mem"), entry("nothing")]).unwrap();
         let nodes = vec![worker("mem=sum(4294967295) cpus=[0]"); 3];
