@@ -8,7 +8,7 @@ use super::{
 /// Up to that many groups in all lines together the search always ends: it takes fewer steps than there are sets.
 const EXACT: usize = 16;
 /// Beyond `EXACT`, the search is content with the best it has found after looking at so many groups and links.
-const LOOKS_MAX: u64 = 1 << 18;
+const LOOKS_MAX: u64 = 1 << 17;
 /// Beyond that many groups to be chosen in all there is no search: its depth is bounded, and so is the stack.
 const DEPTH_MAX: usize = 512;
 
@@ -65,7 +65,7 @@ struct Search<'a> {
     back: Vec<Vec<Vec<Back>>>,
     /// Per line and position: whether it matters to another line which of two like groups is chosen.
     linked: Vec<Vec<bool>>,
-    /// Per line: how many groups and links it has.
+    /// Per line: how much is looked at to weigh its groups.
     size: Vec<u64>,
     /// Per line and one more: the most weight that this and later lines could still add.
     hope: Vec<u64>,
@@ -76,8 +76,10 @@ struct Search<'a> {
     chosen: Vec<Vec<usize>>,
     /// Per line and position: the same.
     is_chosen: Vec<Vec<bool>>,
-    /// Per line and position: the weight of the links to what is chosen for earlier lines, and the most from there on.
-    gains: Vec<Vec<(u64, u64)>>,
+    /// Per line and position: the weight of the links to what is chosen for earlier lines.
+    gains: Vec<Vec<u64>>,
+    /// Per line, position and number: the most that so many groups from there on gain together. None where no group has links.
+    most: Vec<Vec<u64>>,
     best: Vec<Vec<usize>>,
     badness: Badness,
     steps: u32,
@@ -111,13 +113,14 @@ impl<'a> Search<'a> {
         let mut search = Self {
             problem,
             linked: has_links(&back),
-            size: back.iter().map(|line| line.iter().map(|links| 1 + links.len() as u64).sum()).collect(),
+            size: back.iter().zip(&counts).map(|(line, count)| size(line, *count)).collect(),
             hope,
             least,
             weight_total: back.iter().flatten().flatten().map(|link| link.weight).sum(),
             chosen: vec![vec![]; counts.len()],
             is_chosen: back.iter().map(|line| vec![false; line.len()]).collect(),
             gains: vec![vec![]; counts.len()],
+            most: vec![vec![]; counts.len()],
             counts,
             back,
             best,
@@ -137,7 +140,7 @@ impl<'a> Search<'a> {
             self.weigh(line);
             let mut part = None;
             for at in self.best[line].clone() {
-                badness = badness.with_group(need.groups[at], self.gains[line][at].0);
+                badness = badness.with_group(need.groups[at], self.gains[line][at]);
                 part = least_part(part, need.groups[at].part);
                 self.is_chosen[line][at] = true;
             }
@@ -152,14 +155,18 @@ impl<'a> Search<'a> {
         let mut gains = std::mem::take(&mut self.gains[line]);
         gains.clear();
         let used = |link: &&Back| self.is_chosen[link.line][link.at];
-        gains.extend(self.back[line].iter().map(|links| (links.iter().filter(used).map(|link| link.weight).sum(), 0)));
-        let mut most = 0;
-        for (gain, most_from) in gains.iter_mut().rev() {
-            most = most.max(*gain);
-            *most_from = most;
+        gains
+            .extend(self.back[line].iter().map(|links| links.iter().filter(used).map(|link| link.weight).sum::<u64>()));
+        if self.back[line].iter().any(|links| !links.is_empty()) {
+            fill_most(&mut self.most[line], &gains, self.counts[line]);
         }
         self.gains[line] = gains;
         self.looks += self.size[line];
+    }
+
+    /// The most that `left` groups of a line from `at` on gain together.
+    fn most(&self, line: usize, at: usize, left: usize) -> u64 {
+        self.most[line].get(at * (self.counts[line] + 1) + left).copied().unwrap_or_default()
     }
 
     fn line(&mut self, line: usize, so_far: Badness) {
@@ -195,8 +202,7 @@ impl<'a> Search<'a> {
             }
             self.steps += 1;
             self.looks += 1;
-            let (gain, most) = self.gains[line][at];
-            let hope = self.hope[line + 1] + left as u64 * most;
+            let hope = self.hope[line + 1] + self.most(line, at, left);
             let rest = smallest.max(needed.saturating_sub(taken.whole));
             let bound = Badness { lost: so_far.lost.saturating_sub(hope), whole: so_far.whole + rest, ..so_far };
             if bound.with_part(need, part).and(self.least[line + 1]) >= self.badness {
@@ -210,7 +216,7 @@ impl<'a> Search<'a> {
             };
             self.chosen[line].push(at);
             self.is_chosen[line][at] = true;
-            self.group(line, with, so_far.with_group(group, gain));
+            self.group(line, with, so_far.with_group(group, self.gains[line][at]));
             self.is_chosen[line][at] = false;
             self.chosen[line].pop();
         }
@@ -220,6 +226,25 @@ impl<'a> Search<'a> {
     fn is_same_again(&self, line: usize, at: usize) -> bool {
         let (a, b) = (self.problem.needs[line].groups[at - 1], self.problem.needs[line].groups[at]);
         (a.whole, a.part) == (b.whole, b.part) && !self.linked[line][at - 1] && !self.linked[line][at]
+    }
+}
+
+/// How many groups, links and figures are looked at to weigh the groups of a line.
+fn size(line: &[Vec<Back>], count: usize) -> u64 {
+    let links: usize = line.iter().map(Vec::len).sum();
+    (line.len() + links + if links > 0 { line.len() * count } else { 0 }) as u64
+}
+
+/// Per position and number up to `count`: the most that so many of the gains from there on are together.
+fn fill_most(most: &mut Vec<u64>, gains: &[u64], count: usize) {
+    let row = count + 1;
+    most.clear();
+    most.resize((gains.len() + 1) * row, 0);
+    for (at, gain) in gains.iter().enumerate().rev() {
+        for n in 1..row {
+            let (without, with) = (most[(at + 1) * row + n], most[(at + 1) * row + n - 1] + gain);
+            most[at * row + n] = without.max(with);
+        }
     }
 }
 
