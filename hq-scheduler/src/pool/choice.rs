@@ -44,18 +44,18 @@ impl Choice {
         let mut chosen = vec![None; request.entries().len()];
         for component in components(pools, lines) {
             let now = problem(pools, &component, |line| line.need_now());
-            let strict = component.iter().any(|line| line.strict);
-            let idle = strict.then(|| problem(pools, &component, |line| line.need_idle()));
-            let fewest = |problem: &Problem, nth: usize| problem.needs[nth].fewest();
-            if let Some(idle) = &idle {
-                let worse = |(nth, line): (usize, &Line<'_>)| line.strict && fewest(&now, nth) > fewest(idle, nth);
-                if component.iter().enumerate().any(worse) {
+            let best = now.solve();
+            // Less than one group is never needed: only more of them, or couplings, can be worse than on an idle worker.
+            let could_be_worse = !now.links.is_empty() || best.groups.iter().any(|groups| groups.len() > 1);
+            if could_be_worse && component.iter().any(|line| line.strict) {
+                let idle = problem(pools, &component, |line| line.need_idle());
+                let takes_more = |((line, groups), need): ((&Line<'_>, &Vec<usize>), &Need)| {
+                    line.strict && groups.len() > need.fewest()
+                };
+                let more = component.iter().zip(&best.groups).zip(&idle.needs).any(takes_more);
+                if more || !idle.links.is_empty() && best.weight < idle.solve().weight {
                     return None;
                 }
-            }
-            let best = now.solve();
-            if idle.is_some_and(|idle| !idle.links.is_empty() && best.weight < idle.solve().weight) {
-                return None;
             }
             for (line, groups) in component.iter().zip(best.groups) {
                 chosen[line.line] = Some(groups);

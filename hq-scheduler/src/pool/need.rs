@@ -63,6 +63,13 @@ impl Need {
         self.first().len()
     }
 
+    /// The best group that suffices alone.
+    pub(super) fn best_alone(&self) -> Option<usize> {
+        let suffices = |group: &&Group| u64::from(group.whole) >= self.whole_needed(group.part);
+        let badness = |group: &&Group| Badness::default().with_group(**group, 0).with_part(self, group.part);
+        self.groups.iter().filter(suffices).min_by_key(badness).map(|group| group.at)
+    }
+
     /// Some least set of groups that suffices, as positions: the largest ones, or with one of them replaced by the
     /// largest one that serves for the fraction, where this needs fewer.
     pub(super) fn first(&self) -> Vec<usize> {

@@ -37,6 +37,11 @@ impl Problem {
     ///
     /// Exact up to 16 groups, and in most cases far beyond; in the others sound, only perhaps not the best.
     pub(super) fn solve(&self) -> Best {
+        if let [need] = &self.needs[..]
+            && let Some(group) = need.best_alone()
+        {
+            return Best { groups: vec![vec![group]], weight: 0, steps: 1, exact: true };
+        }
         let mut search = Search::new(self);
         let deep = search.counts.iter().sum::<usize>() > DEPTH_MAX;
         if !deep {
