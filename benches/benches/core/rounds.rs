@@ -126,7 +126,9 @@ fn single_events() {
         })
     });
     print("one cancel of a job of 10,000 tasks", 100, |nth| {
-        timed(&mut core, Tick(6_000), |core, now| drop(core.cancel(now, jobs[nth as usize], None)))
+        timed(&mut core, Tick(6_000), |core, now| {
+            let _ = core.cancel(now, jobs[nth as usize], None);
+        })
     });
 }
 
