@@ -149,6 +149,7 @@ impl Scheduler {
             if !self.state.workers.is_empty() {
                 self.learn_capable(key.class);
             }
+            self.mind.effort.ranked += 1;
             let rank = self.rank(now, key);
             match (rank, self.mind.settled.get_mut(&key)) {
                 (None, _) => drop(self.mind.settled.remove(&key)),
