@@ -9,8 +9,6 @@ pub struct Effort {
     pub visited: u64,
     /// How often it was found out whether a class fits on a worker, for all that have as much free.
     pub fit_tests: u64,
-    /// For how many workers a combination of tasks was worked out; others got the same as one that is like them.
-    pub decided: u64,
 }
 
 impl Effort {
@@ -21,7 +19,6 @@ impl Effort {
             ranked: self.ranked - before.ranked,
             visited: self.visited - before.visited,
             fit_tests: self.fit_tests - before.fit_tests,
-            decided: self.decided - before.decided,
         }
     }
 }

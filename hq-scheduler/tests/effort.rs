@@ -80,7 +80,6 @@ fn waiting_tasks_cost_nothing() {
 #[test]
 fn workers_that_are_alike_cost_nothing() {
     let [few, many] = [20, 200].map(|workers| cost(workers, 30, 10_000));
-    assert!(many.first.decided <= few.first.decided + 10, "{few:?} {many:?}");
     assert!(many.first.fit_tests <= 2 * few.first.fit_tests, "{few:?} {many:?}");
     assert_eq!((few.end, few.submit, few.loss), (many.end, many.submit, many.loss));
 }

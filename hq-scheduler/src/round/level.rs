@@ -114,7 +114,6 @@ impl Scheduler {
             }
             waiting.extend(next(room, plan, Some(worker), &left));
         }
-        self.mind.effort.decided += plans.values().map(|plan| plan.decided.len() as u64).sum::<u64>();
         let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
         for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
             let budget = blockers.backlog_budget(slots.len() as u64, *budget);
