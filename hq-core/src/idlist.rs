@@ -1,6 +1,6 @@
 //! Lists of task numbers.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,9 @@ pub struct IdList {
     /// Number of ids before each run.
     offsets: Vec<u64>,
     len: u64,
-    /// Runs by their first number; spans of different runs do not interleave. Empty where they do.
-    by_number: Vec<u32>,
+    /// Runs by their first number, in as many layers as are needed for spans not to interleave within a layer: nearly always
+    /// one.
+    layers: Vec<Vec<u32>>,
     /// The end as given of those runs whose steps miss it, to show it: the run, the end.
     ends: Vec<(u32, u32)>,
 }
@@ -139,12 +140,12 @@ impl IdList {
 
     /// Where `number` stands.
     pub fn index_of(&self, number: u32) -> Option<u64> {
-        if self.by_number.is_empty() {
-            return self.runs.iter().zip(&self.offsets).find_map(|(run, offset)| Some(offset + run.position(number)?));
-        }
-        let after = self.by_number.partition_point(|i| self.runs[*i as usize].start <= number);
-        let i = self.by_number[after.checked_sub(1)?] as usize;
-        Some(self.offsets[i] + self.runs[i].position(number)?)
+        let in_layer = |layer: &Vec<u32>| {
+            let after = layer.partition_point(|i| self.runs[*i as usize].start <= number);
+            let i = layer[after.checked_sub(1)?] as usize;
+            Some(self.offsets[i] + self.runs[i].position(number)?)
+        };
+        self.layers.iter().filter_map(in_layer).min()
     }
 
     /// The largest number.
@@ -182,7 +183,7 @@ impl IdList {
     /// # Errors
     /// Names a number that occurs twice, or says that the list is too tangled to tell.
     pub fn distinct(&self) -> Result<(), Tangle> {
-        if self.by_number.is_empty() { apart(&self.runs, &[]) } else { Ok(()) }
+        if self.layers.len() > 1 { apart(&self.runs, &[]) } else { Ok(()) }
     }
 
     /// Whether no number is in both lists, each of which is [`distinct`](Self::distinct).
@@ -281,14 +282,33 @@ impl From<Vec<Run>> for IdList {
             offsets.push(len);
             len += u64::from(run.count);
         }
-        let mut by_number: Vec<u32> = (0..runs.len() as u32).collect();
-        by_number.sort_by_key(|i| runs[*i as usize].start);
-        let apart = by_number.windows(2).all(|w| runs[w[0] as usize].last() < runs[w[1] as usize].start);
-        if !apart {
-            by_number.clear();
-        }
-        Self { runs, offsets, len, by_number, ends }
+        let layers = layers(&runs);
+        Self { runs, offsets, len, layers, ends }
     }
+}
+
+/// The least number of layers: each run goes into one whose last number is smaller than its first.
+fn layers(runs: &[Run]) -> Vec<Vec<u32>> {
+    let mut by_number: Vec<u32> = (0..runs.len() as u32).collect();
+    by_number.sort_by_key(|i| runs[*i as usize].start);
+    let mut layers: Vec<Vec<u32>> = Vec::new();
+    let mut ends: BTreeSet<(u32, usize)> = BTreeSet::new();
+    for i in by_number {
+        let run = runs[i as usize];
+        let at = match ends.first().copied().filter(|(last, _)| *last < run.start) {
+            Some(end) => {
+                ends.remove(&end);
+                end.1
+            }
+            None => {
+                layers.push(vec![]);
+                layers.len() - 1
+            }
+        };
+        layers[at].push(i);
+        ends.insert((run.last(), at));
+    }
+    layers
 }
 
 /// Whether `end` is past the last number of a run, and the next one past `end`.
@@ -343,6 +363,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn runs_that_interleave_lie_in_few_layers() {
+        // The even numbers, and each odd one alone: backwards, so that the order given is another one.
+        let mut runs = vec![Run { start: 0, count: 1000, step: 2 }];
+        runs.extend((0..999).rev().map(|i| Run { start: 2 * i + 1, count: 1, step: 1 }));
+        let list = IdList::from(runs);
+        assert_eq!(list.layers.len(), 2);
+        assert!(list.distinct().is_ok());
+        for (index, number) in list.iter().enumerate() {
+            assert_eq!(list.index_of(number), Some(index as u64));
+        }
+        assert_eq!(list.index_of(1999), None);
+        assert!(IdList::from(vec![Run { start: 1, count: 3, step: 1 }; 2]).distinct().is_err());
+    }
 
     proptest! {
         #[test]

@@ -153,7 +153,7 @@ impl Scheduler {
         }
         self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
         if self.state.workers.len() == 1 {
-            // Until now nobody asked who could run what.
+            // Until now nobody asked for ranks, nor who could run what.
             self.mind.moved.extend(self.state.ready.keys().copied());
         }
         if let Some(known) = self.state.workers.get(&worker) {

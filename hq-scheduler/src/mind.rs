@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
 use crate::{
-    CancelToken,
+    CancelToken, Effort,
     idle::Idle,
     policy::{Rank, Typical},
     popular::Popular,
@@ -79,6 +79,7 @@ pub(crate) struct Mind {
     /// Until when a lane may start tasks, where that is limited.
     pub(crate) limits: BTreeSet<(Tick, GrantId)>,
     pub(crate) needs_round: bool,
+    pub(crate) effort: Effort,
     /// What users and projects have had.
     pub(crate) usage: Usage,
 }

@@ -21,6 +21,7 @@ pub(crate) struct Rooms {
     /// How many have workers.
     used: usize,
     last: u32,
+    tests: u64,
 }
 
 /// Workers with as much free.
@@ -77,13 +78,18 @@ impl Rooms {
         self.of.get(&worker).copied()
     }
 
+    /// How often it was found out whether a class fits in a room.
+    pub(crate) const fn fit_tests(&self) -> u64 {
+        self.tests
+    }
+
     pub(crate) fn get(&self, id: RoomId) -> Option<&Room> {
         self.rooms.get(&id)
     }
 
     /// Variants of a class that fit in a room now, as bits, time left aside.
     pub(crate) fn fitting(&mut self, id: RoomId, class: ClassId, state: &State) -> u32 {
-        self.rooms.get_mut(&id).map_or(0, |room| room.fitting(class, state))
+        self.rooms.get_mut(&id).map_or(0, |room| room.fitting(class, state, &mut self.tests))
     }
 
     /// All rooms in which something of a class fits now, and what.
@@ -92,15 +98,19 @@ impl Rooms {
         class: ClassId,
         state: &'a State,
     ) -> impl Iterator<Item = (RoomId, u32)> + 'a {
-        let fitting = self.rooms.iter_mut().map(move |(id, room)| (*id, room.fitting(class, state)));
+        let (rooms, tests) = (&mut self.rooms, &mut self.tests);
+        let fitting = rooms.iter_mut().map(move |(id, room)| (*id, room.fitting(class, state, tests)));
         fitting.filter(|(_, variants)| *variants != 0)
     }
 }
 
 impl Room {
-    fn fitting(&mut self, class: ClassId, state: &State) -> u32 {
+    fn fitting(&mut self, class: ClassId, state: &State, tests: &mut u64) -> u32 {
         let Some(worker) = self.workers.first().and_then(|first| state.workers.get(first)) else { return 0 };
-        *self.fits.entry(class).or_insert_with(|| variants_that_fit(state.classes.get(class), worker))
+        *self.fits.entry(class).or_insert_with(|| {
+            *tests += 1;
+            variants_that_fit(state.classes.get(class), worker)
+        })
     }
 }
 

@@ -38,6 +38,7 @@ impl Scheduler {
                     walk.again(&self.mind.ranks, key);
                 }
             }
+            self.mind.effort.visited += level.len() as u64;
             let mut open_level = Vec::with_capacity(level.len());
             for key in level {
                 let fresh = queues.contains(&key);

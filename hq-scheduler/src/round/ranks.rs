@@ -153,10 +153,16 @@ impl Scheduler {
 
     /// Ranks the queues that got or lost tasks.
     pub(super) fn rank_moved(&mut self, now: Tick) {
+        if self.state.workers.is_empty() {
+            // Nobody asks; the first worker that comes has all of them ranked.
+            self.mind.moved.clear();
+            self.mind.settled.clear();
+            self.mind.ranks = Ranks::default();
+            return;
+        }
         for key in std::mem::take(&mut self.mind.moved) {
-            if !self.state.workers.is_empty() {
-                self.learn_capable(key.class);
-            }
+            self.learn_capable(key.class);
+            self.mind.effort.ranked += 1;
             let rank = self.rank(now, key);
             match (rank, self.mind.settled.get_mut(&key)) {
                 (None, _) => drop(self.mind.settled.remove(&key)),

@@ -1,0 +1,31 @@
+use crate::Scheduler;
+
+/// What the rounds since the last boot have looked at: counted, not timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// How often the rank of a queue was asked for, as far as ranks are kept.
+    pub ranked: u64,
+    /// How many queues were looked at for placement.
+    pub visited: u64,
+    /// How often it was found out whether a class fits on a worker, for all that have as much free.
+    pub fit_tests: u64,
+}
+
+impl Effort {
+    /// What came on top since `before`.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            ranked: self.ranked - before.ranked,
+            visited: self.visited - before.visited,
+            fit_tests: self.fit_tests - before.fit_tests,
+        }
+    }
+}
+
+impl Scheduler {
+    /// What the rounds since the last boot have looked at.
+    pub fn effort(&self) -> Effort {
+        Effort { fit_tests: self.mind.rooms.fit_tests(), ..self.mind.effort }
+    }
+}

@@ -1,0 +1,99 @@
+//! I23: the work of a round follows what changed and the classes that wait, not the tasks that wait nor the workers that are
+//! alike. Counted, not timed.
+
+use hq_core::{
+    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick,
+    ToWorker, WorkerConfig, WorkerId, WorkerResources,
+};
+use hq_scheduler::{Action, Effort, News, Scheduler};
+
+const CPUS: u32 = 16;
+
+/// What a first round takes, and then an end whose lane goes on, a submit, a join and a loss.
+#[derive(Debug, PartialEq)]
+struct Cost {
+    first: Effort,
+    end: Effort,
+    submit: Effort,
+    join: Effort,
+    loss: Effort,
+}
+
+fn request(class: u32) -> Request {
+    Request::cpus(1 + class % CPUS).unwrap().with_min_time(Span(class.into()))
+}
+
+fn submit(core: &mut Scheduler, class: u32, tasks: u32) {
+    let profile = Profile { priority: class as i32 % 4, ..Profile::new(request(class)) };
+    let target = JobTarget::New(JobSpec::default());
+    core.submit(Tick(1), Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile)).unwrap();
+}
+
+fn join(core: &mut Scheduler) {
+    core.join(Tick(1), WorkerConfig::new("w", WorkerResources::cpus(CPUS).unwrap())).unwrap();
+}
+
+/// Drains the actions; gives the lanes that were opened, and the effort.
+fn round(core: &mut Scheduler, before: Effort) -> (Vec<(WorkerId, GrantId, Ordinal)>, Effort) {
+    let mut opened = Vec::new();
+    while let Some(action) = core.poll_action(Tick(2)) {
+        if let Action::Send { worker, message: ToWorker::Open(open) } = action {
+            opened.push((worker, open.grant, open.work[0].runs[0].first));
+        }
+    }
+    (opened, core.effort().since(before))
+}
+
+fn cost(workers: u32, classes: u32, tasks: u32) -> Cost {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    (0..workers).for_each(|_| join(&mut core));
+    (0..classes).for_each(|class| submit(&mut core, class, tasks));
+    let (opened, first) = round(&mut core, Effort::default());
+    let (worker, grant, task) = opened[0];
+    let mut event = |event: &dyn Fn(&mut Scheduler)| {
+        let before = core.effort();
+        event(&mut core);
+        round(&mut core, before).1
+    };
+    let ended = RunEnd { task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished };
+    let lane = LaneReport { grant, ended: vec![ended], started: None };
+    Cost {
+        first,
+        end: event(&|core| core.handle_event(Tick(2), News::Report { worker, lane: lane.clone() })),
+        submit: event(&|core| submit(core, 1, 1)),
+        join: event(&join),
+        loss: event(&|core| {
+            let reason = hq_core::LossReason::ConnectionLost;
+            core.handle_event(Tick(2), News::WorkerLost { worker: WorkerId(workers), reason });
+        }),
+    }
+}
+
+#[test]
+fn waiting_tasks_cost_nothing() {
+    let few = cost(20, 30, 1_000);
+    assert_eq!(few, cost(20, 30, 1_000_000));
+    assert!(few.first.fit_tests >= 30, "{few:?}");
+}
+
+#[test]
+fn workers_that_are_alike_cost_nothing() {
+    let [few, many] = [20, 200].map(|workers| cost(workers, 30, 10_000));
+    assert!(many.first.fit_tests <= 2 * few.first.fit_tests, "{few:?} {many:?}");
+    assert_eq!((few.end, few.submit, few.loss), (many.end, many.submit, many.loss));
+}
+
+#[test]
+fn work_follows_the_classes() {
+    let [few, many] = [30, 300].map(|classes| cost(20, classes, 1_000));
+    for (few, many) in [(few.first, many.first), (few.join, many.join)] {
+        assert!(many.ranked <= 10 * few.ranked + 10, "{few:?} {many:?}");
+        assert!(many.visited <= 10 * few.visited + 10, "{few:?} {many:?}");
+        assert!(many.fit_tests <= 12 * few.fit_tests + 10, "{few:?} {many:?}");
+    }
+    for (few, many) in [(few.end, many.end), (few.submit, many.submit)] {
+        assert_eq!(few, many);
+        assert!(few.ranked <= 2 && few.visited == 0 && few.fit_tests == 0, "{few:?}");
+    }
+}
