@@ -203,9 +203,23 @@ impl Order for Hostile {
     }
 
     fn pass_rule(&self) -> PassRule {
-        [PassRule::Strict, PassRule::Gap, PassRule::Free][self.0 as usize % 3]
+        RULES[self.0 as usize % 4]
+    }
+
+    fn pass_rule_of(&self, blocked: &QueueView) -> PassRule {
+        if self.0 < 2 { self.pass_rule() } else { RULES[(blocked.head.0 + self.0) as usize % 4] }
+    }
+
+    fn ages(&self) -> bool {
+        self.0 % 2 == 0
+    }
+
+    fn reservations(&self) -> usize {
+        [0, 1, 2, usize::MAX][self.0 as usize % 4]
     }
 }
+
+const RULES: [PassRule; 4] = [PassRule::Strict, PassRule::Gap, PassRule::Free, PassRule::Shadow];
 
 impl Placement for Hostile {
     fn name(&self) -> &str {
@@ -231,6 +245,39 @@ impl Placement for Fickle {
         self.0.set(asked);
         let extreme = |n: u64| [i64::MIN, i64::MAX, 0, -1][(n % 4) as usize];
         (extreme(asked), extreme(asked / 4 + u64::from(slot.variant)))
+    }
+}
+
+/// All that comes is worse than what was before: no rank lasts for as long as a round.
+#[derive(Debug)]
+struct Worsening(Cell<i64>, PassRule);
+
+impl Order for Worsening {
+    fn name(&self) -> &str {
+        "worsening"
+    }
+
+    fn rank(&self, _: &QueueView) -> Rank {
+        self.0.set(self.0.get() + 1);
+        (self.0.get(), 0)
+    }
+
+    fn stride(&self, _: &QueueView) -> u64 {
+        0
+    }
+
+    fn pass_rule(&self) -> PassRule {
+        self.1
+    }
+}
+
+#[test]
+fn rounds_end_whatever_an_order_answers() {
+    let mix = Mix { jobs: 25, cpus_max: 8, ..Mix::SMALL }.workload(&mut Rng::new(1)).unwrap();
+    for rule in RULES {
+        let order = Box::new(Worsening(Cell::new(0), rule));
+        let simulation = Simulation::new(1).workers(2, &worker(8)).workload(&mix).add_order(order);
+        hold(&simulation.policy("worsening", "pack").run().unwrap(), &mix);
     }
 }
 

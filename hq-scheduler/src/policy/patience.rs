@@ -8,6 +8,10 @@ use super::{Order, PassRule, QueueView, Rank, order::part};
 /// its own expected run goes before all that, in order of arrival: nothing starves, and who asks for little time waits
 /// little. The first *two* that have no room have reservations, so that what is wide keeps its place while something
 /// small is first. What nobody knows anything about counts as an hour of its share.
+///
+/// On KTH-SP2 with users' estimates (`hq-sim/tests/policy_data.rs`): mean bounded slowdown 37.15, the largest 14,446; `easy-smallest`
+/// comes to 39.16 and 53,830, `easy-backfill` to 92.73 and 14,805. The largest is that of one job out of 28,467, and
+/// moves a lot with small changes of the trace or of the factor; the mean does not.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patience;
 

@@ -48,6 +48,9 @@ use crate::{
     state::QueueKey,
 };
 
+/// An order whose ranks do not last for as long as a round must not keep it from ending: the next one goes on.
+const PASSES_MAX: u32 = 100;
+
 impl Scheduler {
     pub(crate) fn round(&mut self, now: Tick) {
         self.settle_lanes(now);
@@ -57,7 +60,10 @@ impl Scheduler {
         }
         let mut touched: BTreeSet<WorkerId> = BTreeSet::new();
         // Again while places that are not held any more may be room for others.
-        while !self.mind.dirty_workers.is_empty() || !self.mind.dirty_queues.is_empty() {
+        for _ in 0..PASSES_MAX {
+            if self.mind.dirty_workers.is_empty() && self.mind.dirty_queues.is_empty() {
+                break;
+            }
             let workers = std::mem::take(&mut self.mind.dirty_workers);
             let mut queues = std::mem::take(&mut self.mind.dirty_queues);
             self.rank_all(now);
