@@ -152,7 +152,7 @@ fn time(span: Span) -> String {
 pub(crate) fn simulation_line(run: &Simulated) -> String {
     let report = &run.report;
     format!(
-        "{} {} {} {} {}",
+        "{} {} {} {} {:.6}",
         run.order,
         run.placement,
         report.makespan.as_secs_f64(),
