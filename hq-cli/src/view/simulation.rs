@@ -78,6 +78,10 @@ fn full_table(input: &Input, groups: &[WorkerGroup], seed: u64, run: &Simulated)
     for usage in &report.usage {
         let text = format!("mean {}, peak {} of {}", percent(usage.mean()), usage.peak(), usage.total);
         table.entry(&format!("Used {}", usage.resource), text);
+        if report.useless.iter().any(|useless| useless.resource == usage.resource) {
+            let share = report.fragmentation(usage.resource.as_str());
+            table.entry(&format!("Free {}", usage.resource), format!("{} of no use to these tasks", percent(share)));
+        }
     }
     table.entry(
         "Scheduling",
@@ -192,6 +196,7 @@ fn run_json(run: &Simulated) -> Value {
             "total": number(usage.total),
             "peak": number(usage.peak()),
             "utilisation": usage.mean(),
+            "fragmentation": report.fragmentation(usage.resource.as_str()),
         })
     });
     json!({
