@@ -300,3 +300,72 @@ fn large_plans_are_as_large_as_asked() {
     assert!(has_shares(&plan) > 3);
     assert_eq!(has_shares(&PlanInstance::large_whole(&mut Rng::new(1), 1000, 100, 1_000_000)), 0);
 }
+
+/// Whatever stands in a description or a list, it is read or refused with a place in it.
+#[test]
+fn any_text_is_read_or_refused() {
+    const PIECES: [&str; 40] = [
+        "cpus=",
+        "gpus=",
+        "run",
+        "count",
+        ",",
+        ";",
+        "\n",
+        "\"",
+        "[",
+        "]",
+        "(",
+        ")",
+        "|",
+        "#",
+        "=",
+        "4x",
+        "2x3",
+        "1",
+        "0",
+        "-1",
+        "é",
+        " ",
+        "\t",
+        "\r",
+        "sum(",
+        "range(1-",
+        "all",
+        "after",
+        "name",
+        "a",
+        "time-limit=",
+        "arrives=",
+        "1h",
+        "99999999999",
+        "0.5",
+        "nodes",
+        "request",
+        "cpus",
+        "compact!",
+        "\u{feff}",
+    ];
+    let mut rng = Rng::new(1);
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let text: String = (0..rng.range(0, 14)).map(|_| *rng.pick(&PIECES)).collect();
+        for begin in ["", "run,name,after,request,cpus\n", "2x cpus=4 "] {
+            let text = format!("{begin}{text}");
+            let results = [
+                hq_sim::machines::parse(&text).map(|_| ()),
+                hq_sim::workload::job_list::read("any", &text).map(|_| ()),
+            ];
+            for result in results {
+                match result {
+                    Ok(()) => read += 1,
+                    Err(error) => {
+                        let line = text.lines().nth(error.line - 1).unwrap_or_default();
+                        assert!(error.column >= 1 && error.column <= line.chars().count() + 1, "{text:?}: {error}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(read > 100, "{read} of them were right");
+}

@@ -230,3 +230,24 @@ fn errors_say_where_and_what_to_do() {
     assert_eq!(error.code, 1);
     assert!(error.stdout.contains("\"error\"") && error.stderr.is_empty(), "{error:?}");
 }
+
+/// The examples of the page work as they stand there.
+#[test]
+fn the_page_is_true() {
+    let page = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/simulate.md")).unwrap();
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).collect();
+    let block = |begin: &str| blocks.iter().find_map(|block| block.strip_prefix(begin)).unwrap();
+    let desk = Desk::new();
+    desk.write("jobs.csv", block("csv\n"));
+    desk.write("nodes.txt", block("text\n# nodes.txt\n"));
+    let table = desk.hq(&["jobs.csv", "--cluster=nodes.txt"]).table();
+    assert_eq!(table.get("Cluster"), "44 workers: cpus 4240, gpus/nvidia 8, mem 8192000");
+    assert_eq!(table.get("Tasks"), "521 arrived, 521 started, 521 finished");
+    desk.write("three.csv", "run,count,cpus\n10,1,2\n10,2,1\n");
+    let args = ["three.csv", "--cluster=cpus=4", "--trace=t"];
+    desk.hq(&args).ok();
+    let trace = desk.read("t");
+    for line in block("text\n0 join").lines().skip(1) {
+        assert!(trace.contains(&format!("\n{line}\n")), "{line}: {trace}");
+    }
+}

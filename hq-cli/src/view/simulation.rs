@@ -82,6 +82,10 @@ fn full_table(input: &Input, groups: &[WorkerGroup], seed: u64, run: &Simulated)
             text.push_str(&format!("; {} of the free of no use", percent(fragmentation)));
         }
         table.entry(&format!("Used {}", usage.resource), text);
+        if report.useless.iter().any(|useless| useless.resource == usage.resource) {
+            let share = report.fragmentation(usage.resource.as_str());
+            table.entry(&format!("Free {}", usage.resource), format!("{} of no use to these tasks", percent(share)));
+        }
     }
     table.entry(
         "Scheduling",
@@ -156,7 +160,7 @@ fn time(span: Span) -> String {
 pub(crate) fn simulation_line(run: &Simulated) -> String {
     let report = &run.report;
     format!(
-        "{} {} {} {} {}",
+        "{} {} {} {} {:.6}",
         run.order,
         run.placement,
         report.makespan.as_secs_f64(),

@@ -83,6 +83,7 @@ fn table(scenes: &[Scene<'_>]) -> String {
     for usage in scenes.first().map(|scene| &scene.report.usage[..]).unwrap_or_default() {
         let name = usage.resource.as_str();
         row(&format!("{name} used"), &|report| format!("{:.1} %", report.utilisation(name) * 100.0));
+        row(&format!("{name} free and of no use"), &|report| format!("{:.1} %", report.fragmentation(name) * 100.0));
     }
     let mut text = "<table>\n<tr><th></th>".to_owned();
     scenes.iter().for_each(|scene| _ = write!(text, "<th>{}</th>", escape(scene.name)));

@@ -6,7 +6,8 @@ use crate::policy::Event;
 
 /// Who ran where, gathered while it happens: give it to [`Simulation::on_event`](crate::policy::Simulation::on_event).
 ///
-/// It is bounded: bars are kept for few indices and few runs only, and workers as long as they are few.
+/// Bars are kept for few indices and few runs only, and workers as long as they are few; of these it remembers each change of how
+/// much is in use.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     pub(super) workers: BTreeMap<WorkerId, Row>,
@@ -169,6 +170,7 @@ impl Row {
         let share = shares.max().unwrap_or(0);
         match self.busy.last_mut() {
             Some((at, last)) if *at == now => *last = share,
+            Some((_, last)) if *last == share => {}
             _ => self.busy.push((now, share)),
         }
     }

@@ -36,8 +36,6 @@ struct World<'a> {
     coming: Vec<(Tick, usize, WorkerConfig)>,
     /// When workers go.
     leaving: BTreeSet<(Tick, WorkerId)>,
-    /// Whether any worker goes: then the core has timers that matter.
-    has_limits: bool,
     observers: Vec<Observer<'a>>,
 }
 
@@ -59,7 +57,6 @@ pub(super) fn run(simulation: Simulation<'_>) -> Result<Report, SimulationError>
         next: 0,
         now: Tick(0),
         leaving: BTreeSet::new(),
-        has_limits: coming.iter().any(|(_, _, config)| config.time_limit.is_some()),
         coming,
         observers: simulation.observers,
     };
@@ -83,9 +80,7 @@ pub(super) fn run(simulation: Simulation<'_>) -> Result<Report, SimulationError>
         world.end_workers(now);
         world.join_workers(now)?;
         world.arrive(now)?;
-        if world.has_limits {
-            world.scheduler.handle_timeout(now);
-        }
+        world.scheduler.handle_timeout(now);
         world.drain(now);
     }
     Ok(world.meter.report(workload, world.next, None))
@@ -99,8 +94,9 @@ impl World<'_> {
         // Workers that nothing waits for may go unseen.
         let leaving = self.leaving.first().map(|(at, _)| *at).filter(|_| self.is_work_left());
         let event = [arrival, ending, coming, leaving].into_iter().flatten().min()?;
-        // The core's own timers are about workers that leave: lanes that are too late, places held for nothing.
-        let timer = self.scheduler.poll_timeout().filter(|at| self.has_limits && *at > self.now);
+        // The core's own timers are about workers that leave: lanes that are too late, places held for nothing. They alone are no
+        // reason to go on.
+        let timer = self.scheduler.poll_timeout().filter(|at| *at > self.now);
         Some(timer.map_or(event, |timer| timer.min(event)))
     }
 

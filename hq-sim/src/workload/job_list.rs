@@ -57,8 +57,10 @@ const COLUMNS: [&str; 13] = [
     "after",
 ];
 
-/// The most tasks of a list, and the most pairs of a task and one it waits for.
-pub const TASKS_MAX: u64 = 20_000_000;
+/// The most tasks of a list.
+pub const TASKS_MAX: u64 = 5_000_000;
+/// The most pairs of a task and one it waits for.
+pub const EDGES_MAX: u64 = 20_000_000;
 
 /// A row as it was read, and where its tasks are.
 struct Kind {
@@ -246,8 +248,8 @@ fn wait_for(kinds: &[Kind], names: &BTreeMap<String, Vec<usize>>, tasks: &mut [W
                 .get(name)
                 .ok_or_else(|| TextError::new(kind.line, &kind.text, *at, format!("no row has the name `{name}`")))?;
             edges += rows.iter().map(|row| kinds[*row].count as u64).sum::<u64>() * kind.count as u64;
-            if edges > TASKS_MAX {
-                let reason = format!("there are more than {TASKS_MAX} pairs of tasks that wait for each other");
+            if edges > EDGES_MAX {
+                let reason = format!("there are more than {EDGES_MAX} pairs of tasks that wait for each other");
                 return Err(TextError::new(kind.line, &kind.text, *at, reason));
             }
             deps.extend(rows.iter().flat_map(|row| kinds[*row].first..kinds[*row].first + kinds[*row].count));
@@ -315,7 +317,7 @@ prep2, 0, 90, , , , , , , , anne,
             ("count,run\n1, soon\n", 2, 4, "run: cannot read `soon`"),
             ("count,run\n1,999999999999\n", 2, 3, "longer than"),
             ("run,count\n5,-1\n", 2, 3, "count: expected a whole number, and not `-1`"),
-            ("run,count\n5,4000000000\n", 2, 3, "at most 20000000 tasks"),
+            ("run,count\n5,4000000000\n", 2, 3, "at most 5000000 tasks"),
             ("run,priority\n5,high\n", 2, 3, "priority: expected a whole number"),
             ("run,cpus\n5,2 kompakt\n", 2, 5, "expected compact"),
             ("run,cpus\n5,0\n", 2, 3, "Zero"),

@@ -10,7 +10,7 @@ use crate::parse;
 #[command(after_help = "\
 Examples:
   hq simulate jobs.csv --cluster '4x cpus=32'
-  hq simulate jobs.csv --cluster '4x cpus=2x16 gpus=[0,1]; 2x cpus=64 mem=sum(512000)' --report picture.html
+  hq simulate jobs.csv --cluster '4x cpus=2x16 gpus=[0,1]; cpus=64' --report picture.html
   hq simulate graph.json --cluster nodes.txt --order priority,fcfs --placement all
   gzip -dc KTH-SP2-1996-2.1-cln.swf.gz | hq simulate - --order fcfs --limit-jobs 5000
 
@@ -20,8 +20,8 @@ A list of jobs is CSV with a header; all columns but `run` may be missing:
   train,2h,500,,\"cpus=8; gpus=0.5\",anne,0,prep
 More columns: every, estimate, nodes, time-request, priority.
 
-A cluster is groups of workers, a line or a `;` apart: a number, resources as `hq worker start` takes them, and
-group=NAME, host=NAME, arrives=DURATION, time-limit=DURATION, min-utilization=SHARE.")]
+A cluster is groups of workers, a line or a `;` apart: how many, resources as for `hq worker start`,
+and group=NAME, host=NAME, arrives=DURATION, time-limit=DURATION, min-utilization=SHARE.")]
 pub(crate) struct Args {
     /// What is to run: a list of jobs, a log (SWF), a task graph, a workflow (WfCommons), or `-` for standard input
     #[arg(value_name = "FILE")]
