@@ -387,7 +387,7 @@ fn what_stays_after_an_ordinary_end_is_reaped_when_it_ends() {
     bench.end_of(run);
     assert!(is_alive(left));
     // Nor does the reaping touch children of the host.
-    let mut hosts = std::process::Command::new("true").spawn().unwrap();
+    let mut hosts = Command::new("true").spawn().unwrap();
     until("it has ended", || !is_alive(hosts.id()));
     fs::write(dir.path().join("go"), "").unwrap();
     until("it is reaped", || !exists(left));
