@@ -170,6 +170,11 @@ impl Scheduler {
         self.state.grants.get(&grant).map(|grant| grant.worker())
     }
 
+    /// Whether tasks of an open grant are being called back.
+    pub fn is_called_back(&self, grant: GrantId) -> bool {
+        self.mind.lanes.get(&grant).is_some_and(|lane| !lane.recalls.is_empty())
+    }
+
     /// Whether two cores have the same lasting state: jobs, tasks, workers, grants and what waits.
     pub fn same_state(&self, other: &Self) -> bool {
         self.state == other.state

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hq_core::{CrashLimit, Fact, JobId, Ordinal, OrdinalRange, RangeSet, TaskState, Tick};
+use hq_core::{CrashLimit, Fact, JobId, Ordinal, TaskState, Tick};
 
 use crate::{Scheduler, state::Effects};
 
@@ -37,8 +37,7 @@ impl Scheduler {
     }
 
     fn abort_doomed(&mut self, now: Tick, doomed: &[Ordinal], fx: &mut Effects) {
-        let open = |task: &&Ordinal| self.state.task_state(**task).is_some_and(|state| !state.is_end());
-        let tasks: RangeSet = doomed.iter().filter(open).map(|task| OrdinalRange::one(*task)).collect();
+        let tasks = self.state.doomed_with(doomed);
         if !tasks.is_empty() {
             self.emit(now, Fact::TasksAborted { tasks: tasks.iter().collect() }, fx);
         }

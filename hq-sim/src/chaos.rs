@@ -1,16 +1,15 @@
 use hq_core::{
-    ClientRequest, CrashLimit, DepKind, Deps, IdList, JobId, JobSpec, JobState, JobTarget, Parts, Profile, Request,
-    ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants, WorkerConfig,
-    WorkerResources,
+    ClientRequest, CouplingItem, CrashLimit, DepKind, Deps, IdList, JobId, JobSpec, JobState, JobTarget, Parts,
+    Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants,
+    WorkerConfig, WorkerResources,
 };
+use hq_scheduler::Scheduler;
 
 use crate::{
     RunSpec, SIM_KIND,
     cluster::{Act, Faults, Simulation},
+    hostile,
 };
-
-/// Those that the core knows.
-const PLACEMENTS: [&str; 5] = ["pack", "least-loaded", "round-robin", "first-fit", "least-fragmenting"];
 
 /// A small cluster in which everything goes wrong that can: the seed chooses shapes, faults, tasks and requests.
 ///
@@ -33,11 +32,40 @@ pub fn chaos(seed: u64) -> Simulation {
     }
     // Requests come in bursts, so that they meet each other's recalls and appends on their way.
     let bursts: Vec<u64> = (0..rng.range(1, 6)).map(|_| rng.below(safety.0)).collect();
+    simulation = simulation.with_hostile_policies().ask_at(Span::ZERO, policy(&mut rng));
     for _ in 0..rng.range(5, 60) {
-        let at = if rng.chance(70) { *rng.pick(&bursts) + rng.below(300_000) } else { rng.below(safety.0) };
+        let at = match rng.below(10) {
+            0 => *rng.pick(&bursts), // at the same time as others
+            1..=6 => *rng.pick(&bursts) + rng.below(300_000),
+            _ => rng.below(safety.0),
+        };
         simulation = simulation.act_at(Span(at), act(&mut rng));
     }
-    simulation
+    // Who is hostile may starve tasks for ever. When this is asked for, no request is lost any more.
+    let (order, placement) = built_in(&mut rng);
+    simulation.ask_at(Span(safety.0 + 5_000_000), ClientRequest::SetPolicy { order, placement })
+}
+
+/// Orders that everybody has and that are held to all invariants.
+const ORDERS: [&str; 2] = ["priority", "fcfs"];
+
+/// One of these orders and any of the placements that everybody has.
+fn built_in(rng: &mut Rng) -> (String, String) {
+    let core = Scheduler::new();
+    let placements: Vec<&str> = core.placements().collect();
+    ((*rng.pick(&ORDERS)).to_owned(), (*rng.pick(&placements)).to_owned())
+}
+
+/// Any combination: of those built in, of hostile ones, or of both.
+fn policy(rng: &mut Rng) -> ClientRequest {
+    let (mut order, mut placement) = built_in(rng);
+    if rng.chance(25) {
+        order = (*rng.pick(&hostile::ORDERS)).to_owned();
+    }
+    if rng.chance(25) {
+        placement = (*rng.pick(&hostile::PLACEMENTS)).to_owned();
+    }
+    ClientRequest::SetPolicy { order, placement }
 }
 
 fn faults(rng: &mut Rng, haste: u64) -> Faults {
@@ -72,6 +100,14 @@ fn resources(cpus: &str, others: &[&str]) -> WorkerResources {
     WorkerResources::new(all, vec![]).unwrap_or_else(|_| WorkerResources::cpus(1).expect("one cpu is a worker"))
 }
 
+/// Two groups of each kind, side by side.
+fn coupled() -> WorkerResources {
+    let pair =
+        |group| CouplingItem { resource1_idx: 0, group1_idx: group, resource2_idx: 1, group2_idx: group, weight: 256 };
+    let plain = resources("2x2", &["gpus=[[a],[b]]"]);
+    WorkerResources::new(plain.resources().to_vec(), vec![pair(0), pair(1)]).unwrap_or(plain)
+}
+
 fn worker(rng: &mut Rng) -> WorkerConfig {
     let cpus = *rng.pick(&["1", "2", "3", "4", "8", "2x2", "2x4", "3x2"]);
     let others: &[&str] = match rng.below(5) {
@@ -80,7 +116,8 @@ fn worker(rng: &mut Rng) -> WorkerConfig {
         2 => &["mem=sum(4.5)"],
         _ => &[],
     };
-    let mut config = WorkerConfig::new("node", resources(cpus, others));
+    let resources = if rng.chance(10) { coupled() } else { resources(cpus, others) };
+    let mut config = WorkerConfig::new("node", resources);
     // Short ones, so that a loss by silence meets lanes that are still at work.
     config.heartbeat = Span(if rng.chance(60) { rng.range(160_000, 600_000) } else { rng.range(600_000, 8_000_000) });
     if rng.chance(30) {
@@ -102,17 +139,22 @@ fn worker(rng: &mut Rng) -> WorkerConfig {
 }
 
 fn request(rng: &mut Rng) -> Request {
-    let entries: &[&str] = match rng.below(14) {
-        0..=3 => &["cpus=1"],
-        4 => &["cpus=2"],
-        5 => &["cpus=3"],
-        6 => &["cpus=0.5"],
-        7 => &["cpus=2 compact!"],
-        8 => &["cpus=2 scatter"],
-        9 => &["cpus=2 tight", "gpus=0.25"],
-        10 => &["cpus=1", "gpus=1"],
-        11 => &["cpus=1", "mem=2.5"],
-        12 => &["cpus=all"],
+    let entries: &[&str] = match rng.below(20) {
+        0..=4 => &["cpus=1"],
+        5 => &["cpus=2"],
+        6 => &["cpus=3"],
+        7 => &["cpus=0.5"],
+        8 => &["cpus=0.3333"],
+        9 => &["cpus=1.1429", "mem=3.9999"],
+        10 => &["cpus=2 compact!"],
+        11 => &["cpus=4 tight!"],
+        12 => &["cpus=2 scatter"],
+        13 => &["cpus=2 tight", "gpus=0.25"],
+        14 => &["cpus=1", "gpus=1"],
+        15 => &["cpus=1", "mem=2.5"],
+        16 => &["mem=4.5"],
+        17 => &["cpus=all"],
+        18 => &[],
         _ => &["cpus=1.5", "gpus=0.5"],
     };
     let entries = entries.iter().filter_map(|text| ResourceEntry::parse(text).ok()).collect();
@@ -227,10 +269,7 @@ fn act(rng: &mut Rng) -> Act {
         34 => Act::Ask(ClientRequest::Workers(Selector::All)),
         35 => Act::Ask(ClientRequest::StopWorkers(if rng.chance(50) { Selector::Last } else { Selector::All })),
         36 => Act::Ask(ClientRequest::Subscribe { from: None, jobs: None, credit: rng.below(1000) as u32 }),
-        37 => {
-            let (order, placement) = (*rng.pick(&["priority", "fcfs"]), *rng.pick(&PLACEMENTS));
-            Act::Ask(ClientRequest::SetPolicy { order: order.to_owned(), placement: placement.to_owned() })
-        }
+        37 => Act::Ask(policy(rng)),
         38 => Act::Ask(ClientRequest::Jobs(Selector::All)),
         _ => Act::AboutJob(|job| ClientRequest::WaitJobs { jobs: about(job), until_closed: false }),
     }

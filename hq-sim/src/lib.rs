@@ -8,6 +8,7 @@
 mod body;
 mod chaos;
 mod cluster;
+mod hostile;
 pub mod invariants;
 pub mod machines;
 mod model;

@@ -27,6 +27,8 @@ pub struct Model {
     pub grants: BTreeMap<GrantId, ModelGrant>,
     /// Tasks that have not ended.
     pub unfinished: BTreeSet<Ordinal>,
+    /// Order and placement, where they were chosen.
+    pub policy: Option<(String, String)>,
 }
 
 /// A job.
@@ -158,6 +160,16 @@ impl Model {
         self.grants.iter().filter(move |(_, grant)| grant.workers.contains(&worker)).map(|(id, grant)| (*id, grant))
     }
 
+    /// The order that decides.
+    pub fn order(&self) -> &str {
+        self.policy.as_ref().map_or("priority", |(order, _)| order)
+    }
+
+    /// The placement that decides.
+    pub fn placement(&self) -> &str {
+        self.policy.as_ref().map_or("pack", |(_, placement)| placement)
+    }
+
     /// Applies a record.
     pub fn apply(&mut self, record: &Record) {
         match &record.fact {
@@ -182,6 +194,7 @@ impl Model {
                     self.tasks.remove(&task);
                 }
             }
+            Fact::PolicyChanged { order, placement } => self.policy = Some((order.clone(), placement.clone())),
             Fact::WorkerJoined { worker, config } => {
                 self.workers.insert(*worker, ModelWorker { config: config.clone(), joined: record.at });
             }

@@ -79,15 +79,17 @@ impl Scheduler {
 }
 
 fn standing_in_queue(workers: &[WorkerFit]) -> Standing {
+    // A worker of a group that is too small for a gang may be held for others as well.
+    let able = || workers.iter().filter(|worker| worker.could_ever());
     let is_held = |worker: &WorkerFit| matches!(worker.obstacle, Some(hq_core::Obstacle::Held { .. }));
-    if workers.iter().any(WorkerFit::fits_now) {
-        Standing::Due
-    } else if workers.iter().any(is_held) {
-        Standing::HeldBack
-    } else if workers.iter().any(WorkerFit::could_ever) {
-        Standing::NoRoom
-    } else {
+    if able().next().is_none() {
         Standing::Infeasible
+    } else if able().any(WorkerFit::fits_now) {
+        Standing::Due
+    } else if able().any(is_held) {
+        Standing::HeldBack
+    } else {
+        Standing::NoRoom
     }
 }
 

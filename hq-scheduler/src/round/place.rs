@@ -104,7 +104,8 @@ impl Scheduler {
             if !self.state.ready.contains_key(&key) {
                 continue;
             }
-            if placed[i] == budgets[i] {
+            // Also what it had beyond its places may have gone, into backlogs: what comes next blocks by its own rank.
+            if placed[i] == budgets[i] || (placed[i] > 0 && self.rank(now, key) > Some(rank)) {
                 again.push(key);
             } else if i >= gangs {
                 self.block_waiting(now, blockers, key, rank);
@@ -159,7 +160,8 @@ impl Scheduler {
 
     /// How many tasks of a queue may be placed before ranks are looked at again.
     fn budget(&self, now: Tick, key: QueueKey) -> u64 {
-        self.queue_view(now, key).map_or(0, |view| self.policies.order().stride(&view).max(1))
+        // An order may say any number: places for tasks that do not wait would be kept from others.
+        self.queue_view(now, key).map_or(0, |view| self.policies.order().stride(&view).clamp(1, view.waiting.max(1)))
     }
 
     /// Within a level: gangs first, then the most valuable class, then the task that came first.

@@ -316,7 +316,7 @@ struct Finished {
 }
 
 /// Whether an edge of that kind is met by that end; if not, it never will be.
-const fn is_met(kind: DepKind, end: TaskState) -> bool {
+pub(super) const fn is_met(kind: DepKind, end: TaskState) -> bool {
     match kind {
         DepKind::Success => matches!(end, TaskState::Finished),
         DepKind::AnyEnd => true,

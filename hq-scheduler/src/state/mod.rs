@@ -2,6 +2,7 @@
 
 mod apply;
 mod class;
+mod doom;
 mod ends;
 mod graph;
 mod owner;

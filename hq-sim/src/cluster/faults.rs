@@ -7,7 +7,7 @@ pub struct Faults {
     pub delay: (Span, Span),
     /// Time until an append is durable, shortest and longest.
     pub disk: (Span, Span),
-    /// Messages of workers that are delivered again: at once, later, or after their link has ended.
+    /// Messages that are delivered again: the server's at once, those of workers at once, later, or after their link has ended.
     pub doubled_percent: u64,
     /// Between losses of a worker with its process.
     pub crash: Span,

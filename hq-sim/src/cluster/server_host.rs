@@ -9,7 +9,10 @@ use super::{
     network::Peer,
     world::{Down, Event, Up, World},
 };
-use crate::invariants::{Freshness, What};
+use crate::{
+    hostile,
+    invariants::{Freshness, What},
+};
 
 /// Microseconds since 1970 at the simulation's beginning.
 const WALL: u64 = 1_700_000_000_000_000;
@@ -63,7 +66,12 @@ impl World {
             token_seed: self.sim.seed,
         };
         let history = (1..).map(Seq).zip(self.server.disk.iter().cloned());
-        let node = match ServerNode::new(config, history) {
+        let (orders, placements) = if self.sim.hostile {
+            (hostile::orders(self.sim.seed), hostile::placements(self.sim.seed))
+        } else {
+            (vec![], vec![])
+        };
+        let node = match ServerNode::with_policies(config, history, orders, placements) {
             Ok(node) => node,
             Err(error) => return self.watch.fail(format!("the server does not begin again: {error}")),
         };
@@ -257,11 +265,11 @@ impl World {
             }
         }
         let Some(arrives) = self.net.down(self.now, link) else { return };
-        let again: Vec<ToWorker> = messages.iter().filter(|message| says_again(message)).cloned().collect();
-        self.plan(arrives, Event::ToWorker(link, Down::Said(messages)));
-        if !again.is_empty() && self.rng.chance(self.doubled_percent()) {
-            self.plan(arrives, Event::ToWorker(link, Down::Said(again)));
-        }
+        let doubled = self.rng.chance(self.doubled_percent());
+        // A link never changes the order: a second one comes right behind the first, before what was said later.
+        let times = |message: &ToWorker| if doubled && says_again(message) { 2 } else { 1 };
+        let said = messages.into_iter().flat_map(|message| vec![message.clone(); times(&message)]).collect();
+        self.plan(arrives, Event::ToWorker(link, Down::Said(said)));
     }
 
     /// What clients are told is safe.

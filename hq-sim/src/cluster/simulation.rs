@@ -32,6 +32,10 @@ pub struct Simulation {
     pub(super) heal: Option<(Span, Vec<WorkerConfig>)>,
     pub(super) limit: Span,
     pub(super) keep: usize,
+    /// How long whoever goes first may wait; none: nobody looks.
+    pub(super) patience: Option<Span>,
+    /// Whether orders and placements that propose anything can be chosen.
+    pub(super) hostile: bool,
 }
 
 /// What a client does.
@@ -79,6 +83,8 @@ impl Simulation {
             heal: None,
             limit: Span::secs(315_360_000),
             keep: 0,
+            patience: None,
+            hostile: false,
         }
     }
 
@@ -127,6 +133,19 @@ impl Simulation {
 
     pub(crate) fn bare_worker_at(mut self, at: Span, config: WorkerConfig) -> Self {
         self.workers.push((at, config));
+        self
+    }
+
+    /// It is a fault if the task of highest priority, and of these the first, waits longer for a worker that could run it: see
+    /// [`NoStarvation`](crate::invariants::NoStarvation).
+    #[must_use]
+    pub const fn patience(mut self, patience: Span) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    pub(crate) const fn with_hostile_policies(mut self) -> Self {
+        self.hostile = true;
         self
     }
 

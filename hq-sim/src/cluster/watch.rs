@@ -1,7 +1,7 @@
 use hq_core::{Record, Span, Tick};
 
 use crate::{
-    invariants::{Invariant, Step, What, all},
+    invariants::{Invariant, NoStarvation, Step, What, all},
     model::Model,
     report::Meter,
     trace::Trace,
@@ -19,8 +19,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(delay: Span, trace: Trace) -> Self {
-        Self { model: Model::default(), meter: Meter::default(), trace, invariants: all(delay), broken: None }
+    pub(super) fn new(delay: Span, patience: Option<Span>, trace: Trace) -> Self {
+        let mut invariants = all(delay);
+        if let Some(patience) = patience {
+            invariants.push(Box::new(NoStarvation::new(patience)));
+        }
+        Self { model: Model::default(), meter: Meter::default(), trace, invariants, broken: None }
     }
 
     pub(super) fn see(&mut self, at: Tick, what: What<'_>) {

@@ -103,7 +103,7 @@ impl World {
     pub(super) fn new(mut sim: Simulation) -> Self {
         let mut rng = Rng::new(sim.seed);
         let net = Network::new(sim.faults.delay, rng.fork());
-        let watch = Watch::new(sim.faults.delay.1, Trace::new(sim.keep));
+        let watch = Watch::new(sim.faults.delay.1, sim.patience, Trace::new(sim.keep));
         let (acts, arrivals) = (std::mem::take(&mut sim.acts), sim.workers.clone());
         let mut world = Self {
             clients: (0..sim.clients).map(|_| ClientHost::new(rng.fork())).collect(),

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use hq_core::{Fact, Ordinal, OrdinalRange};
+use hq_core::{DepKind, Fact, Ordinal, OrdinalRange};
 
 use super::{Invariant, Step, What};
 use crate::model::each;
@@ -35,8 +35,13 @@ impl Invariant for Dependencies {
                 Fact::TaskFailed { task, .. } => self.ended(step, [*task]),
                 Fact::TasksCanceled { tasks } => self.ended(step, each(tasks)),
                 Fact::TasksAborted { tasks } => {
-                    if let Some(task) = each(tasks).find(|task| !may_be_aborted(step, *task)) {
-                        return Err(format!("task {task} is aborted and could still run"));
+                    // Each waits for earlier ones only, so that those doomed by others of the same fact come behind them.
+                    let mut aborted = BTreeSet::new();
+                    for task in each(tasks).collect::<BTreeSet<_>>() {
+                        if !may_be_aborted(step, task, &aborted) {
+                            return Err(format!("task {task} is aborted and could still run"));
+                        }
+                        aborted.insert(task);
                     }
                     self.ended(step, each(tasks));
                 }
@@ -64,8 +69,12 @@ impl Dependencies {
     }
 }
 
-fn may_be_aborted(step: &Step<'_>, id: Ordinal) -> bool {
+/// `aborted`: what is aborted by the same fact.
+fn may_be_aborted(step: &Step<'_>, id: Ordinal, aborted: &BTreeSet<Ordinal>) -> bool {
     let Some(task) = step.model.tasks.get(&id) else { return false };
     let max_fails = step.model.jobs.get(&task.job).and_then(|job| job.max_fails);
-    task.is_doomed(step.model) || max_fails.is_some_and(|max| step.model.counts(task.job).failed > u64::from(max))
+    let by_these = task.waits_for.iter().any(|(on, kind)| *kind != DepKind::AnyEnd && aborted.contains(on));
+    task.is_doomed(step.model)
+        || by_these
+        || max_fails.is_some_and(|max| step.model.counts(task.job).failed > u64::from(max))
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use hq_core::{RunId, WorkerId};
 
 use super::{Freshness, Invariant, Step, What};
+use crate::hostile::is_whim;
 
 /// I30: a message that is delivered twice has the effect of one: no fact follows from the second, and no worker begins a run
 /// twice.
@@ -21,7 +22,7 @@ impl Invariant for Idempotence {
         match step.what {
             What::Hears(_, freshness) => self.hears_again = freshness == Freshness::Doubled,
             What::Settled(_) | What::Restarted(_) => self.hears_again = false,
-            What::Fact(record) if self.hears_again => {
+            What::Fact(record) if self.hears_again && !is_whim(step.model, &record.fact) => {
                 return Err(format!("a message that was heard before caused {:?}", record.fact));
             }
             What::Started(worker, order) if !self.begun.insert((worker, order.run)) => {

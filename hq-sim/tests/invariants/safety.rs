@@ -1,122 +1,22 @@
-//! Each invariant fails on a step that breaks it, and on none before.
+//! What must hold after each step.
 
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, Amount, ClassId, DepKind, Deps, End, Ends, Epoch, Fact, FromWorker, GrantId, GrantedResource, JobId,
-    JobSpec, JobTarget, LossReason, Open, Ordinal, OrdinalRange, Piece, Profile, Record, Request, ResourceDef,
-    ResourceEntry, ResourceName, Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId,
-    WorkerResources,
+    Allocation, Amount, CrashLimit, Epoch, Fact, FromWorker, GrantId, GrantedResource, JobId, Open, Ordinal,
+    OrdinalRange, Piece, Profile, Record, Request, ResourceDef, ResourceEntry, ResourceName, Span, Tick, ToWorker,
+    WorkerConfig, WorkerId, WorkerResources,
 };
-use hq_scheduler::Scheduler;
 use hq_sim::{
-    Model, Trace,
+    Trace,
     invariants::{
-        CanceledStay, Conservation, Dependencies, FitsIsAllocate, Freshness, Gangs, GoneWorkers, Idempotence,
-        Invariant, LegalTransitions, NoOversubscription, OnePlace, Replay, StaleMessages, Step, TimeLeft, What,
-        same_traces,
+        CanceledStay, Conservation, CrashCounts, Dependencies, FitsIsAllocate, Freshness, Gangs, GoneWorkers,
+        Idempotence, LegalTransitions, Locality, NoOversubscription, OnePlace, Replay, StaleMessages, TimeLeft, What,
+        ZeroAndHuge, same_traces,
     },
 };
 
-/// One invariant, the books, and a core that has replayed every fact.
-struct Bench<I> {
-    invariant: I,
-    model: Model,
-    core: Scheduler,
-}
-
-impl<I: Invariant> Bench<I> {
-    /// Two tasks of that request, the second waiting for the first, and two workers.
-    fn new(invariant: I, request: Request) -> Self {
-        let mut bench = Self { invariant, model: Model::default(), core: Scheduler::new() };
-        bench.good(Fact::Boot { epoch: Epoch(1), server_uid: "u".into(), wall: 0, version: "0".into() });
-        let mut submit = Submit::array(
-            JobTarget::New(JobSpec::default()),
-            TaskIds::Given(hq_core::IdList::range(0, 3)),
-            "program",
-            vec![].into(),
-            Profile::new(request),
-        );
-        submit.deps = Deps::new([vec![], vec![(TaskNumber(0), DepKind::Success)], vec![]]).unwrap();
-        bench.good(Fact::Submitted { job: JobId(1), base: Ordinal(0), submit: Arc::new(submit) });
-        bench.join(1, |_| {});
-        bench.join(2, |config| config.time_limit = Some(Span::secs(5)));
-        bench
-    }
-
-    fn join(&mut self, worker: u32, change: fn(&mut WorkerConfig)) {
-        let mut config = WorkerConfig::new("w", WorkerResources::cpus(2).unwrap());
-        change(&mut config);
-        self.good(Fact::WorkerJoined { worker: WorkerId(worker), config: Arc::new(config) });
-    }
-
-    fn see(&mut self, what: What<'_>) -> Result<(), String> {
-        self.invariant.observe(&Step { at: Tick(10), what, model: &self.model })
-    }
-
-    fn good(&mut self, fact: Fact) {
-        let record = Record { at: Tick(10), fact };
-        self.see(What::Fact(&record)).unwrap();
-        self.core.replay(&record).unwrap();
-        self.model.apply(&record);
-        let core = std::mem::take(&mut self.core);
-        self.see(What::Settled(&core)).unwrap();
-        self.core = core;
-    }
-
-    fn bad(&mut self, fact: Fact) -> String {
-        let record = Record { at: Tick(10), fact };
-        self.see(What::Fact(&record)).unwrap_err()
-    }
-
-    /// The books know of a fact that the core does not.
-    fn bad_for_the_core(&mut self, fact: Fact) -> String {
-        let record = Record { at: Tick(10), fact };
-        self.see(What::Fact(&record)).unwrap();
-        self.model.apply(&record);
-        let core = std::mem::take(&mut self.core);
-        self.see(What::Settled(&core)).unwrap_err()
-    }
-}
-
-fn one_cpu() -> Request {
-    Request::cpus(1).unwrap()
-}
-
-fn grant(n: u32) -> GrantId {
-    GrantId { epoch: Epoch(1), n }
-}
-
-fn cpu(index: u32) -> Allocation {
-    let pieces = vec![Piece { index, amount: Amount::ONE }];
-    Allocation(vec![GrantedResource { resource: ResourceName::cpus(), amount: Amount::ONE, pieces }])
-}
-
-fn opened(n: u32, workers: &[u32], allocation: Allocation, task: u64) -> Fact {
-    Fact::GrantOpened {
-        grant: grant(n),
-        workers: workers.iter().copied().map(WorkerId).collect(),
-        class: ClassId(0),
-        variant: 0,
-        allocation,
-        tasks: vec![OrdinalRange::one(Ordinal(task))],
-    }
-}
-
-fn finished(n: u32, task: u64) -> Fact {
-    Fact::TasksFinished {
-        grant: grant(n),
-        ends: Ends::new([End { task: Ordinal(task), start: Tick(1), end: Tick(2) }]),
-    }
-}
-
-fn canceled(task: u64) -> Fact {
-    Fact::TasksCanceled { tasks: vec![OrdinalRange::one(Ordinal(task))] }
-}
-
-fn lost(worker: u32) -> Fact {
-    Fact::WorkerLost { worker: WorkerId(worker), reason: LossReason::ConnectionLost }
-}
+use crate::bench::{Bench, canceled, cpu, finished, grant, lost, one_cpu, opened};
 
 #[test]
 fn i01_an_index_twice() {
@@ -222,6 +122,105 @@ fn i09_half_a_gang() {
     bench.good(opened(1, &[1, 2], all(), 0));
     assert!(bench.bad(opened(2, &[2, 1], all(), 2)).contains("with a gang"));
     assert!(bench.bad_for_the_core(lost(1)).contains("has lost its main worker"));
+}
+
+/// Indices of the two groups of two of worker 3.
+fn in_groups(names: &[(&str, &[u32])]) -> Allocation {
+    let piece = |index: &u32| Piece { index: *index, amount: Amount::ONE };
+    let granted = names.iter().map(|(name, indices)| GrantedResource {
+        resource: ResourceName::new(name).unwrap(),
+        amount: Amount::units(indices.len() as u32),
+        pieces: indices.iter().map(piece).collect(),
+    });
+    Allocation(granted.collect())
+}
+
+#[test]
+fn i10_spread_without_need() {
+    let requests = ["cpus=2 compact!", "cpus=2", "cpus=2 scatter"];
+    let request = |text| Request::new(vec![ResourceEntry::parse(text).unwrap()]).unwrap();
+    let of_groups = |config: &mut WorkerConfig| {
+        config.resources = WorkerResources::new(vec![ResourceDef::parse_cpus("2x2").unwrap()], vec![]).unwrap();
+    };
+    for (text, fails) in requests.into_iter().zip([true, true, false]) {
+        let mut bench = Bench::new(Locality::default(), request(text));
+        bench.join(3, of_groups);
+        if fails {
+            bench.good(opened(1, &[3], in_groups(&[("cpus", &[0, 1])]), 0));
+            assert!(bench.bad_for_the_core(opened(2, &[3], in_groups(&[("cpus", &[1, 2])]), 2)).contains("are enough"));
+        } else {
+            bench.good(opened(2, &[3], in_groups(&[("cpus", &[0, 2])]), 2));
+        }
+    }
+    // The fewest that have enough now is not always the fewest there are: soft ones take them, strict ones wait.
+    for (text, fails) in requests.into_iter().zip([true, false, false]) {
+        let mut bench =
+            Bench::of(Locality::default(), vec![Profile::new(request(text)), Profile::new(one_cpu())], &[0, 0, 1, 1]);
+        bench.join(3, of_groups);
+        bench.good(opened(1, &[3], in_groups(&[("cpus", &[0])]), 2));
+        bench.good(opened(2, &[3], in_groups(&[("cpus", &[2])]), 3));
+        let last = opened(3, &[3], in_groups(&[("cpus", &[1, 3])]), 0);
+        if fails {
+            assert!(bench.bad_for_the_core(last).contains("are enough"));
+        } else {
+            bench.good(last);
+        }
+    }
+}
+
+#[test]
+fn i10_far_from_what_it_is_coupled_to() {
+    let entries = ["cpus=1", "gpus=1"].map(|text| ResourceEntry::parse(text).unwrap());
+    let mut bench = Bench::new(Locality::default(), Request::new(entries.to_vec()).unwrap());
+    bench.join(3, |config| {
+        let defs = vec![ResourceDef::parse_cpus("2x2").unwrap(), ResourceDef::parse("gpus=[[a,b],[c,d]]").unwrap()];
+        let coupling = [0, 1].map(|group| hq_core::CouplingItem {
+            resource1_idx: 0,
+            group1_idx: group,
+            resource2_idx: 1,
+            group2_idx: group,
+            weight: 256,
+        });
+        config.resources = WorkerResources::new(defs, coupling.to_vec()).unwrap();
+    });
+    bench.good(opened(1, &[3], in_groups(&[("cpus", &[0]), ("gpus", &[1])]), 0));
+    let far = opened(2, &[3], in_groups(&[("cpus", &[1]), ("gpus", &[2])]), 2);
+    assert!(bench.bad_for_the_core(far).contains("are near"));
+}
+
+#[test]
+fn i11_more_than_was_asked() {
+    let mut bench = Bench::new(ZeroAndHuge, one_cpu());
+    assert!(bench.bad(opened(1, &[1], in_groups(&[("cpus", &[0, 1])]), 0)).contains("is granted for"));
+    assert!(bench.bad(opened(1, &[1], Allocation::default(), 0)).contains("gets"));
+    bench.good(opened(1, &[1], cpu(0), 0));
+    let mut bench = Bench::new(ZeroAndHuge, Request::new(vec![]).unwrap());
+    assert!(bench.bad(opened(1, &[1], cpu(0), 0)).contains("gets"), "nothing was asked for");
+    bench.good(opened(1, &[1], Allocation::default(), 0));
+}
+
+#[test]
+fn i13_a_crash_too_many_and_one_too_few() {
+    let failed = |task| Fact::TaskFailed { grant: None, task: Ordinal(task), start: None, error: "crashes".into() };
+    let profile = |crash_limit| Profile { crash_limit, ..Profile::new(one_cpu()) };
+    for (limit, why, fails) in [
+        (CrashLimit::Limit(1), hq_core::LossReason::ConnectionLost, true),
+        (CrashLimit::Limit(1), hq_core::LossReason::Stopped, false),
+        (CrashLimit::Limit(2), hq_core::LossReason::HeartbeatLost, false),
+        (CrashLimit::Unlimited, hq_core::LossReason::ConnectionLost, false),
+        (CrashLimit::NeverRestart, hq_core::LossReason::Stopped, true),
+    ] {
+        let mut bench = Bench::of(CrashCounts::default(), vec![profile(limit)], &[]);
+        bench.good(opened(1, &[1], cpu(0), 0));
+        assert!(bench.bad(failed(0)).contains("after 0 crashes"));
+        let loss = Fact::WorkerLost { worker: WorkerId(1), reason: why };
+        if fails {
+            assert!(bench.bad_for_the_core(loss).contains("goes on"), "{limit:?} {why:?}");
+        } else {
+            bench.good(loss);
+            assert!(bench.bad(failed(0)).contains("fails after"), "{limit:?} {why:?}");
+        }
+    }
 }
 
 #[test]
