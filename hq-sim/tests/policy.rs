@@ -211,7 +211,7 @@ impl Order for Hostile {
     }
 
     fn ages(&self) -> bool {
-        self.0 % 2 == 0
+        self.0.is_multiple_of(2)
     }
 
     fn reservations(&self) -> usize {
