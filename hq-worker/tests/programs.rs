@@ -424,6 +424,7 @@ fn dropping_the_runner_kills_and_tells() {
 
 /// In a container, the session of a worker is often one from outside of its PID namespace, which the kernel gives as 0.
 #[test]
+#[expect(clippy::print_stderr, reason = "what is skipped is said")]
 fn trees_end_in_a_pid_namespace_too() {
     let unshare = |arguments: &[&str]| {
         let mut command = Command::new("unshare");
