@@ -28,7 +28,11 @@ pub fn sources(below: &Path) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.filter_map(Result::ok) {
             let (name, kind) = (entry.file_name(), entry.file_type().expect("entries have a type"));
-            if kind.is_dir() && !["target", ".git", "tmp"].iter().any(|skipped| name == *skipped) {
+            // In a worktree, `.git` is a file.
+            if ["target", ".git", "tmp"].iter().any(|skipped| name == *skipped) {
+                continue;
+            }
+            if kind.is_dir() {
                 dirs.push(entry.path());
             } else if kind.is_file() {
                 files.push(entry.path());
