@@ -76,11 +76,7 @@ fn full_table(input: &Input, groups: &[WorkerGroup], seed: u64, run: &Simulated)
         table.entry("Jain's index of users", format!("{jain:.3}"));
     }
     for usage in &report.usage {
-        let mut text = format!("mean {}, peak {} of {}", percent(usage.mean()), usage.peak(), usage.total);
-        let fragmentation = report.fragmentation(usage.resource.as_str());
-        if fragmentation > 0.0 {
-            text.push_str(&format!("; {} of the free of no use", percent(fragmentation)));
-        }
+        let text = format!("mean {}, peak {} of {}", percent(usage.mean()), usage.peak(), usage.total);
         table.entry(&format!("Used {}", usage.resource), text);
         if report.useless.iter().any(|useless| useless.resource == usage.resource) {
             let share = report.fragmentation(usage.resource.as_str());
