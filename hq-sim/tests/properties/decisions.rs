@@ -111,8 +111,11 @@ fn i11_absurd_numbers() {
     }
     Request::new(vec![entry("cpus", 0)]).expect_err("zero");
     // Past it: sums do not wrap, and what is too large is nobody's.
-    let max = entry("mem", u64::MAX);
-    let huge = Request::new(vec![max, entry("cpus", u64::MAX)]).unwrap().with_weight(u32::MAX).unwrap();
+    Request::new(vec![entry("cpus", u64::MAX)]).expect_err("more than can be written");
+    let most = Amount::MAX.parts();
+    let huge = Request::new(vec![entry("mem", most), entry("cpus", most)]).unwrap();
+    huge.clone().with_weight(u32::MAX).expect_err("more than can be written");
+    let huge = huge.with_weight(4_000_000_000).unwrap();
     let defs = vec![ResourceDef::parse_cpus("2").unwrap(), ResourceDef::parse("mem=sum(4294967295)").unwrap()];
     let worker = WorkerResources::new(defs, vec![]).unwrap();
     let case = Case {
