@@ -194,6 +194,8 @@ mod tests {
             ),
             (None, &[], "mem", Err("You have to specify --cpus explicitly when opting out")),
             (Some("1"), &["cpus=2"], "all", Err("Parameters --cpus and --resource cpus=... cannot be combined")),
+            (Some("sum(5)"), &[], "all", Err("Resource kind `sum` cannot be used with CPUs")),
+            (None, &["cpus=sum(5)"], "all", Err("Resource kind `sum` cannot be used with CPUs")),
             (Some("1"), &["x=[1]", "x=[2]"], "all", Err("Resource x defined twice")),
             (Some("1"), &["x=sum(0)"], "all", Err("Resource x is empty")),
             (Some("0"), &[], "all", Err("Resource cpus is empty")),

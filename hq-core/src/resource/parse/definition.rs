@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::reader::{Reader, Result};
 use crate::resource::{
-    DefinitionError, ResourceDef, ResourceKind, ResourceName,
+    ResourceDef, ResourceKind, ResourceName,
     definition::{MAX_GROUPS, MAX_INDICES},
 };
 
@@ -60,7 +60,6 @@ fn definition(reader: &mut Reader<'_>, cpus: bool) -> Result<ResourceKind> {
     let start = reader.here();
     match reader.take_while(|c| c.is_ascii_alphabetic()) {
         "range" => range(reader),
-        "sum" if cpus => reader.error_at(start, DefinitionError::SumOfCpus.to_string()),
         "sum" => {
             reader.expect("(")?;
             let amount = reader.amount()?;
