@@ -13,7 +13,9 @@ impl Scheduler {
         ranked.sort_unstable();
         let mut blockers = Blockers::default();
         for (rank, key) in ranked {
-            self.block(now, &mut blockers, key, rank);
+            if !self.block_overdue(&mut blockers, key, rank) {
+                self.block(now, &mut blockers, key, rank);
+            }
         }
         blockers
     }
@@ -29,6 +31,7 @@ impl Scheduler {
         pools: &Pools,
     ) -> Option<QueueKey> {
         blockers.in_the_way.clear();
+        let rank = self.rank_to_others(own, rank);
         if self.may_pass(now, blockers, rank, own, worker, pools) {
             return None;
         }
@@ -45,12 +48,14 @@ impl Scheduler {
         worker: WorkerId,
     ) -> Option<QueueKey> {
         blockers.in_the_way.clear();
+        let rank = self.rank_to_others(own, rank);
         if self.is_held(now, blockers, rank, own, worker) { self.first_better(now, blockers, rank) } else { None }
     }
 
     /// Of those that are in the way the first that comes before `rank`: others have reservations there, too.
     fn first_better(&self, now: Tick, blockers: &Blockers, rank: Rank) -> Option<QueueKey> {
-        let is_better = |key: &QueueKey| self.rank(now, *key).is_some_and(|other| other < rank);
+        let is_better =
+            |key: &QueueKey| self.rank(now, *key).is_some_and(|other| self.rank_to_others(*key, other) < rank);
         blockers.in_the_way.iter().copied().find(is_better)
     }
 }

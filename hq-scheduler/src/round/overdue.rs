@@ -104,16 +104,28 @@ impl Scheduler {
         waiting
     }
 
-    /// Notes that what is left of a queue has no room. If it is overdue, a worker is held for it, for a gang as many as it needs.
+    /// Notes that what is left of a queue has no room.
     pub(super) fn block_waiting(&mut self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        if self.mind.waits.overdue.contains(&key) {
-            let gang = self.state.classes.get(key.class).is_gang();
-            blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
-            blockers.in_the_way.insert(key);
-        } else {
+        if !self.block_overdue(blockers, key, rank) {
             self.block(now, blockers, key, rank);
             self.note_waiting(now, key, rank);
         }
+    }
+
+    /// If a queue is overdue, a worker is held for it, for a gang as many as it needs.
+    pub(super) fn block_overdue(&self, blockers: &mut Blockers, key: QueueKey, rank: Rank) -> bool {
+        let is_overdue = self.mind.waits.overdue.contains(&key);
+        if is_overdue {
+            let gang = self.state.classes.get(key.class).is_gang();
+            blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
+            blockers.in_the_way.insert(key);
+        }
+        is_overdue
+    }
+
+    /// The rank by which a queue keeps others off, or goes past them: a better one where it is overdue.
+    pub(super) fn rank_to_others(&self, key: QueueKey, rank: Rank) -> Rank {
+        if self.mind.waits.overdue.contains(&key) { before(rank) } else { rank }
     }
 
     /// Whether a worker is held for an overdue task, so that a lane of another class of no better rank has to end there.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use hq_core::{Obstacle, Tick, WorkerId};
+use hq_core::{Blocker, Obstacle, Tick, WorkerId};
 use hq_scheduler::Scheduler;
 
 use super::{
@@ -52,6 +52,7 @@ fn check(core: &Scheduler, model: &Model, at: Tick, all: &[Waiting<'_>], needs: 
             }
         }
         return match idle.values().find(|members| members.len() >= request.nodes() as usize) {
+            Some(members) if members.iter().any(|member| holder(core, model, at, needs, *member).is_some()) => Ok(()),
             Some(members) => Err(format!("a gang waits, first task {}, and workers {members:?} are idle", needs.first)),
             None => Ok(()),
         };
@@ -59,7 +60,7 @@ fn check(core: &Scheduler, model: &Model, at: Tick, all: &[Waiting<'_>], needs: 
     for (id, worker) in free.filter(|(id, worker)| has_room(core, (**id, worker), at, needs)) {
         if excused(worker) {
             is_named(core, model, at, needs, *id)?;
-        } else {
+        } else if holder(core, model, at, needs, *id).is_none() {
             return Err(format!(
                 "{} tasks wait by {} and {}, first {}, and worker {id} has room: {:?}",
                 needs.count,
@@ -76,17 +77,20 @@ fn check(core: &Scheduler, model: &Model, at: Tick, all: &[Waiting<'_>], needs: 
 /// Whoever is kept off a worker is told for whose sake.
 fn is_named(core: &Scheduler, model: &Model, at: Tick, needs: &Waiting<'_>, worker: WorkerId) -> Result<(), String> {
     // Of another order it is not known here whether the one that waits as well goes first.
-    if needs.is_before(needs, model).is_none() {
+    if needs.is_before(needs, model).is_none() || holder(core, model, at, needs, worker).is_some() {
         return Ok(());
     }
     let told = core.explain(at, needs.first);
     let fit = told.as_ref().and_then(|told| told.workers.iter().find(|fit| fit.worker == worker));
-    let held = fit.and_then(|fit| match fit.obstacle {
-        Some(Obstacle::Held { by }) => told.as_ref()?.blockers.get(by as usize),
-        _ => None,
-    });
-    match held {
-        Some(_) => Ok(()),
-        None => Err(format!("task {} is kept off worker {worker}, and it is not told for whom: {fit:?}", needs.first)),
-    }
+    Err(format!("task {} is kept off worker {worker}, and it is not told for whom: {fit:?}", needs.first))
+}
+
+/// For whom a worker is held, as the core says: where priority decides, for nobody of less; an equal may be overdue.
+fn holder(core: &Scheduler, model: &Model, at: Tick, needs: &Waiting<'_>, worker: WorkerId) -> Option<Blocker> {
+    let told = core.explain(at, needs.first)?;
+    let Some(Obstacle::Held { by }) = told.workers.iter().find(|fit| fit.worker == worker)?.obstacle else {
+        return None;
+    };
+    let by_priority = model.order() == "priority";
+    told.blockers.get(by as usize).filter(|blocker| !by_priority || blocker.priority >= needs.priority()).cloned()
 }
