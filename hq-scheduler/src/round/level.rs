@@ -54,12 +54,12 @@ impl Scheduler {
         let plans = self.plans(keys, reach);
         let some = if self.is_simple(keys, budgets) { SOME } else { usize::MAX };
         let (workers, placed) = match self.share_out(now, keys, rank, budgets, reach, &plans, some, blockers) {
-            (workers, _, false) if workers.len() >= some => {
+            (workers, placed, true) => (workers, placed),
+            (.., false) => {
                 let (workers, placed, _) =
                     self.share_out(now, keys, rank, budgets, reach, &plans, usize::MAX, blockers);
                 (workers, placed)
             }
-            (workers, placed, _) => (workers, placed),
         };
         let mut slots: Vec<Vec<Slot>> = keys.iter().map(|_| vec![]).collect();
         for (worker, placed) in workers.iter().zip(placed) {
@@ -88,7 +88,7 @@ impl Scheduler {
         plans
     }
 
-    /// What the first `most` workers get, and whether that is all.
+    /// What the first `most` workers get, and whether more workers would get nothing.
     #[expect(clippy::too_many_arguments, reason = "what a pass knows")]
     fn share_out(
         &self,
@@ -104,7 +104,8 @@ impl Scheduler {
         let mut standing = Standing::default();
         let mut groups: BTreeMap<Alike, (usize, Rc<Vec<Way<'_>>>)> = BTreeMap::new();
         let (mut workers, mut sites, mut held_for) = (vec![], vec![], vec![]);
-        for (worker, room) in self.in_order(plans, reach, most) {
+        let (first, is_cut) = self.in_order(plans, reach, most);
+        for (worker, room) in first {
             let Some(known) = self.state.workers.get(&worker).filter(|known| known.takes_tasks()) else { continue };
             let Some(plan) = plans.get(&room) else { continue };
             let next = groups.len();
@@ -130,7 +131,7 @@ impl Scheduler {
         };
         let mut left = budgets.to_vec();
         let placed = assign(&mut sites, &mut left, free, &may);
-        (workers, placed, left.iter().all(|left| *left == 0))
+        (workers, placed, !is_cut || left.iter().all(|left| *left == 0))
     }
 
     /// Whether so few tasks wait that the first workers are enough, none of which runs one of them better than another does.
@@ -142,8 +143,9 @@ impl Scheduler {
         budgets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)) <= SOME as u64 && keys.iter().all(same_anywhere)
     }
 
-    /// The first `most` workers in the order in which they are filled: scarce resources last, low ids first.
-    fn in_order(&self, plans: &Plans, reach: &Reach<'_>, most: usize) -> Vec<(WorkerId, RoomId)> {
+    /// The first `most` workers in the order in which they are filled: scarce resources last, low ids first. And whether there
+    /// may be more of them: of the first ones some may take no tasks, or have no time for them.
+    fn in_order(&self, plans: &Plans, reach: &Reach<'_>, most: usize) -> (Vec<(WorkerId, RoomId)>, bool) {
         let mut ordered: Vec<(usize, WorkerId, RoomId)> = Vec::new();
         for (room, candidates) in plans {
             let mut last = None;
@@ -158,8 +160,9 @@ impl Scheduler {
             }
         }
         ordered.sort_unstable();
+        let is_cut = ordered.len() >= most;
         ordered.truncate(most);
-        ordered.into_iter().map(|(_, worker, room)| (worker, room)).collect()
+        (ordered.into_iter().map(|(_, worker, room)| (worker, room)).collect(), is_cut)
     }
 
     fn ways_of(&self, now: Tick, plan: &[Candidate], dirty: bool, known: &Worker) -> Vec<Way<'_>> {
