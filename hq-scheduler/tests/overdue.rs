@@ -31,8 +31,13 @@ impl Cluster {
     }
 
     fn submit(&mut self, tasks: u32, request: Request) -> Ordinal {
+        self.submit_limited(tasks, request, None)
+    }
+
+    fn submit_limited(&mut self, tasks: u32, request: Request, time_limit: Option<Span>) -> Ordinal {
         let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), Profile::new(request));
+        let profile = Profile { time_limit, ..Profile::new(request) };
+        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
         let job = self.core.submit(self.now, submit).unwrap();
         self.drain();
         self.core.job(job).unwrap().submits[0].0
@@ -133,6 +138,47 @@ fn backlogs_end_too() {
 fn a_gang_starts_within_a_bound() {
     let ends = ends_before(&[4, 4], Span::secs(1), Request::gang(2));
     assert!(ends.is_some_and(|ends| ends < 100), "{ends:?}");
+}
+
+/// Others of its class that come later, in queues of their own, do not take the place that is held for it.
+#[test]
+fn a_big_task_starts_although_others_like_it_keep_coming() {
+    let mut cluster = Cluster::new(&[4], Span::secs(1));
+    cluster.submit(100_000, Request::cpus(1).unwrap());
+    for _ in 0..40 {
+        cluster.step();
+    }
+    let big = |cluster: &mut Cluster, limit| cluster.submit_limited(1, Request::cpus(3).unwrap(), Some(limit));
+    let first = big(&mut cluster, Span::secs(10_000));
+    let ends = (0..2_000).find(|n| {
+        if n % 30 == 29 {
+            big(&mut cluster, Span::secs(9_999 - n / 30));
+        }
+        cluster.step();
+        cluster.is_running(first)
+    });
+    assert!(ends.is_some_and(|ends| ends < 100), "{ends:?}");
+}
+
+/// The place that was held for a task is not for the next of its queue, which has only just come to its head.
+#[test]
+fn a_successor_waits_for_as_long_as_others() {
+    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
+    cluster.submit(100_000, Request::cpus(1).unwrap());
+    let first = cluster.submit(1, Request::cpus(4).unwrap());
+    let second = cluster.submit(1, Request::cpus(4).unwrap());
+    while cluster.running.len() > 6 {
+        cluster.step();
+    }
+    let job = cluster.core.locate(first).unwrap().0;
+    cluster.core.cancel(cluster.now, job, None);
+    cluster.drain();
+    assert_eq!(cluster.running.len(), 8, "all is given back");
+    let ends = (0..200).find(|_| {
+        cluster.step();
+        cluster.is_running(second)
+    });
+    assert!(ends.is_some_and(|ends| (32..100).contains(&ends)), "{ends:?}");
 }
 
 /// Only one worker is kept free for it.

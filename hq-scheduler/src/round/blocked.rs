@@ -53,8 +53,11 @@ struct Level {
 impl Blockers {
     pub(super) fn add(&mut self, rank: Rank, key: QueueKey, needed: u64, rule: PassRule) {
         let levels = self.levels.entry(key.class).or_default();
-        let most = levels.last().map_or(needed, |level| level.most.max(needed));
-        levels.push(Level { rank, key, most, rule });
+        // Overdue ones come before others of their level that may have been found to have no room earlier.
+        let at = levels.partition_point(|level| (level.rank, level.key) < (rank, key));
+        let better = levels[..at].last().map_or(0, |level| level.most);
+        levels.insert(at, Level { rank, key, most: better, rule });
+        levels[at..].iter_mut().for_each(|level| level.most = level.most.max(needed));
         self.needed.insert(key, (needed, rank, rule));
     }
 

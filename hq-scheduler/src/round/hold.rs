@@ -79,7 +79,7 @@ impl Scheduler {
     }
 
     /// Workers that are held for a queue.
-    fn workers_held<'a>(&'a self, key: QueueKey, held: &'a Held) -> Box<dyn Iterator<Item = WorkerId> + 'a> {
+    pub(super) fn workers_held<'a>(&'a self, key: QueueKey, held: &'a Held) -> Box<dyn Iterator<Item = WorkerId> + 'a> {
         match &held.workers {
             Some(workers) => Box::new(workers.iter().copied()),
             None => Box::new(self.mind.makes.capable(key.class)),
@@ -90,6 +90,7 @@ impl Scheduler {
     /// queue may have gone into a lane.
     pub(super) fn release_holds(&mut self, now: Tick) {
         self.rank_moved(now);
+        self.forget_overdue();
         let lasting = self.policies.order().keeps_ranks();
         let rank = |key| if lasting { self.mind.ranks.of(key) } else { self.rank(now, key) };
         let strict = self.policies.order().pass_rule() == PassRule::Strict;

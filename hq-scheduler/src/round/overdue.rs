@@ -21,7 +21,8 @@ const LANES_MIN: u64 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     levels: BTreeMap<Rank, Level>,
-    overdue: BTreeSet<QueueKey>,
+    /// Queues whose head is overdue, and which task that is.
+    overdue: BTreeMap<QueueKey, Ordinal>,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ struct Level {
     started: u64,
     /// At how many starts the head of a queue is overdue.
     due: BTreeMap<QueueKey, (Ordinal, u64)>,
-    /// The least of these.
+    /// No more than the least of these.
     next: u64,
 }
 
@@ -66,7 +67,7 @@ impl Scheduler {
         }
         for (key, (head, _)) in over {
             if self.head_of(key) == Some(head) {
-                self.mind.waits.overdue.insert(key);
+                self.mind.waits.overdue.insert(key, head);
                 self.mind.settled.remove(&key);
                 self.mind.dirty_queues.insert(key);
                 self.mind.needs_round = true;
@@ -83,7 +84,8 @@ impl Scheduler {
         reach: &mut Reach<'_>,
         blockers: &mut Blockers,
     ) -> BTreeSet<QueueKey> {
-        let due: Vec<QueueKey> = level.iter().filter(|key| self.mind.waits.overdue.contains(key)).copied().collect();
+        let due: Vec<QueueKey> =
+            level.iter().filter(|key| self.mind.waits.overdue.contains_key(key)).copied().collect();
         let mut waiting = BTreeSet::new();
         for key in due {
             let first = before(rank);
@@ -114,7 +116,7 @@ impl Scheduler {
 
     /// If a queue is overdue, a worker is held for it, for a gang as many as it needs.
     pub(super) fn block_overdue(&self, blockers: &mut Blockers, key: QueueKey, rank: Rank) -> bool {
-        let is_overdue = self.mind.waits.overdue.contains(&key);
+        let is_overdue = self.mind.waits.overdue.contains_key(&key);
         if is_overdue {
             let gang = self.state.classes.get(key.class).is_gang();
             blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
@@ -125,12 +127,12 @@ impl Scheduler {
 
     /// The rank by which a queue keeps others off, or goes past them: a better one where it is overdue.
     pub(super) fn rank_to_others(&self, key: QueueKey, rank: Rank) -> Rank {
-        if self.mind.waits.overdue.contains(&key) { before(rank) } else { rank }
+        if self.mind.waits.overdue.contains_key(&key) { before(rank) } else { rank }
     }
 
     /// Whether a worker is held for an overdue task, so that a lane of another class of no better rank has to end there.
     pub(super) fn is_held_for_overdue(&self, worker: WorkerId, rank: Rank, class: ClassId) -> bool {
-        self.mind.waits.overdue.iter().any(|key| {
+        self.mind.waits.overdue.keys().any(|key| {
             key.class != class
                 && self.mind.ranks.of(*key).is_some_and(|other| other <= rank)
                 && self.mind.held.get(key).is_some_and(|held| self.holds(*key, held, worker))
@@ -139,14 +141,18 @@ impl Scheduler {
 
     /// Queues whose head is overdue.
     pub(super) fn overdue(&self) -> impl Iterator<Item = &QueueKey> {
-        self.mind.waits.overdue.iter()
+        self.mind.waits.overdue.keys()
     }
 
-    /// Forgets queues that do not wait any more.
+    /// Forgets overdue tasks that do not wait any more: the next of their queue are not overdue, and what was held has room.
     pub(super) fn forget_overdue(&mut self) {
-        if !self.mind.waits.overdue.is_empty() {
-            let waits = |key: &QueueKey| self.state.ready.contains_key(key);
-            self.mind.waits.overdue.retain(waits);
+        let waits = |key: &QueueKey, task: Ordinal| self.state.ready.get(key).is_some_and(|tasks| tasks.contains(task));
+        let gone: Vec<QueueKey> =
+            self.mind.waits.overdue.iter().filter(|(key, task)| !waits(key, **task)).map(|(key, _)| *key).collect();
+        for key in gone {
+            self.mind.waits.overdue.remove(&key);
+            let held = self.mind.held.get(&key).map(|held| self.workers_held(key, held).collect::<Vec<WorkerId>>());
+            self.mind.dirty_workers.extend(held.into_iter().flatten());
         }
     }
 
@@ -160,8 +166,63 @@ fn before(rank: Rank) -> Rank {
     (rank.0, rank.1.saturating_sub(1))
 }
 
+impl Waits {
+    /// A queue is not of this rank any more.
+    pub(super) fn leave(&mut self, key: QueueKey, rank: Rank) {
+        if let Some(level) = self.levels.get_mut(&rank)
+            && level.due.remove(&key).is_some()
+            && level.due.is_empty()
+        {
+            self.levels.remove(&rank);
+        }
+    }
+
+    /// No queue has a rank any more.
+    pub(super) fn leave_all(&mut self) {
+        self.levels.clear();
+    }
+}
+
 impl Level {
     fn find_next(&mut self) {
         self.next = self.due.values().map(|(_, at)| *at).min().unwrap_or(u64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{JobId, JobSpec, JobTarget, Profile, Request, Span, Submit, TaskIds, WorkerConfig, WorkerResources};
+
+    use super::*;
+
+    const NOW: Tick = Tick(1);
+
+    fn round(core: &mut Scheduler) {
+        while core.poll_action(NOW).is_some() {}
+    }
+
+    fn submit(core: &mut Scheduler, limit: u64) -> JobId {
+        let profile = Profile { time_limit: Some(Span::secs(limit)), ..Profile::new(Request::cpus(2).unwrap()) };
+        let target = JobTarget::New(JobSpec::default());
+        let job = core.submit(NOW, Submit::array(target, TaskIds::Next(1), "program", vec![].into(), profile)).unwrap();
+        round(core);
+        job
+    }
+
+    #[test]
+    fn what_does_not_wait_any_more_leaves_nothing() {
+        let mut core = Scheduler::new();
+        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        core.join(NOW, WorkerConfig::new("w", WorkerResources::cpus(2).unwrap())).unwrap();
+        submit(&mut core, 1);
+        let jobs: Vec<JobId> = (2..=50).map(|limit| submit(&mut core, limit)).collect();
+        let due = |core: &Scheduler| core.mind.waits.levels.values().map(|level| level.due.len()).sum::<usize>();
+        assert_eq!(due(&core), jobs.len());
+        for (canceled, job) in (1..).zip(&jobs) {
+            core.cancel(NOW, *job, None);
+            round(&mut core);
+            assert_eq!(due(&core), jobs.len() - canceled);
+        }
+        assert!(core.mind.waits.levels.is_empty());
     }
 }

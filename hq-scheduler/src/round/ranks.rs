@@ -146,6 +146,9 @@ impl Scheduler {
     fn set_rank(&mut self, key: QueueKey, rank: Option<Rank>) {
         let before = self.mind.ranks.of(key);
         self.mind.ranks.set(key, rank);
+        if let Some(before) = before.filter(|before| Some(*before) != rank) {
+            self.mind.waits.leave(key, before);
+        }
         if let (Some(before), Some(rank)) = (before, rank) {
             self.release_overtaken(before, rank);
         }
@@ -158,6 +161,7 @@ impl Scheduler {
             self.mind.moved.clear();
             self.mind.settled.clear();
             self.mind.ranks = Ranks::default();
+            self.mind.waits.leave_all();
             return;
         }
         for key in std::mem::take(&mut self.mind.moved) {
