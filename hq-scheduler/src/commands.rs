@@ -124,6 +124,12 @@ impl Scheduler {
         self.policies.choose(order, placement).map_err(Refusal::Invalid)?;
         let fact = Fact::PolicyChanged { order: order.to_owned(), placement: placement.to_owned() };
         self.emit(now, fact, &mut Effects::default());
+        self.follow_policy();
+        Ok(())
+    }
+
+    /// Another policy decides: nothing of the one before stays.
+    pub(crate) fn follow_policy(&mut self) {
         self.mind.settled.clear();
         self.mind.waits = Default::default();
         self.mind.moved.extend(self.state.ready.keys().copied());
@@ -134,7 +140,6 @@ impl Scheduler {
         self.mind.held.clear();
         self.mind.held_until = None;
         self.mind.needs_round = true;
-        Ok(())
     }
 
     /// Takes a worker.

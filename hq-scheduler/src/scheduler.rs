@@ -32,15 +32,20 @@ impl Scheduler {
         Self::default()
     }
 
-    /// Makes an order known, to be chosen by its name. One of the same name is replaced.
+    /// Makes an order known, to be chosen by its name. One of the same name is replaced; if that was chosen, the new one
+    /// decides from now on.
     pub fn add_order(&mut self, order: Box<dyn Order>) {
-        self.policies.add_order(order);
+        if self.policies.add_order(order) {
+            self.follow_policy();
+        }
     }
 
-    /// Makes a placement known, to be chosen by its name. One of the same name is replaced.
+    /// Makes a placement known, to be chosen by its name. One of the same name is replaced; if that was chosen, the
+    /// new one decides from now on.
     pub fn add_placement(&mut self, placement: Box<dyn Placement>) {
-        self.policies.add_placement(placement);
-        self.mind.known_places.clear();
+        if self.policies.add_placement(placement) {
+            self.follow_policy();
+        }
     }
 
     /// Names of the orders that can be chosen, ascending.

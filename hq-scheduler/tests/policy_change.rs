@@ -4,7 +4,10 @@ use hq_core::{
     Fact, JobSpec, JobTarget, LaneReport, Ordinal, Owner, Profile, Record, Request, Span, Submit, TaskIds, Tick,
     ToWorker, WorkerConfig, WorkerResources,
 };
-use hq_scheduler::{Action, News, Scheduler};
+use hq_scheduler::{
+    Action, News, Scheduler,
+    policy::{Order, PassRule, QueueView, Rank},
+};
 
 const ORDERS: [&str; 9] = [
     "priority",
@@ -108,6 +111,51 @@ fn the_last_policy_decides_after_a_restart() {
     });
     // The shortest, not the first.
     assert_eq!(first, Some(Ordinal(1)));
+}
+
+/// An order of one name that says other things from one time to the next.
+#[derive(Debug)]
+struct Mine {
+    /// What may pass what is blocked.
+    passes: PassRule,
+    /// Whether the last one goes first.
+    backwards: bool,
+}
+
+impl Order for Mine {
+    fn name(&self) -> &'static str {
+        "mine"
+    }
+
+    fn rank(&self, queue: &QueueView) -> Rank {
+        let head = queue.head.0 as i64;
+        (if self.backwards { -head } else { head }, 0)
+    }
+
+    fn keeps_ranks(&self) -> bool {
+        true
+    }
+
+    fn pass_rule(&self) -> PassRule {
+        self.passes
+    }
+}
+
+#[test]
+fn an_order_that_takes_the_place_of_the_chosen_one_decides_at_once() {
+    use PassRule::{Free, Gap, Strict};
+    for (passes, backwards, starts) in
+        [(Strict, false, false), (Gap, false, false), (Free, false, true), (Strict, true, true), (Gap, true, true)]
+    {
+        let mut bench = Bench::new("fcfs");
+        bench.core.add_order(Box::new(Mine { passes: Strict, backwards: false }));
+        bench.core.set_policy(Tick(2), "mine", "pack").unwrap();
+        bench.submit(Tick(2), 4, 60);
+        bench.submit(Tick(2), 1, 7_200);
+        assert_eq!(bench.started(Tick(2)), []);
+        bench.core.add_order(Box::new(Mine { passes, backwards }));
+        assert_eq!(bench.started(Tick(3)), if starts { vec![2] } else { vec![] }, "{passes:?} {backwards}");
+    }
 }
 
 #[test]

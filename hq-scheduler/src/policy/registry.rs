@@ -41,12 +41,18 @@ impl Default for Policies {
 }
 
 impl Policies {
-    pub(crate) fn add_order(&mut self, order: Box<dyn Order>) {
+    /// Whether it is the one that decides.
+    pub(crate) fn add_order(&mut self, order: Box<dyn Order>) -> bool {
+        let is_chosen = order.name() == self.order;
         self.orders.insert(order.name().to_owned(), order);
+        is_chosen
     }
 
-    pub(crate) fn add_placement(&mut self, placement: Box<dyn Placement>) {
+    /// Whether it is the one that decides.
+    pub(crate) fn add_placement(&mut self, placement: Box<dyn Placement>) -> bool {
+        let is_chosen = placement.name() == self.placement;
         self.placements.insert(placement.name().to_owned(), placement);
+        is_chosen
     }
 
     pub(crate) fn orders(&self) -> impl Iterator<Item = &str> {
