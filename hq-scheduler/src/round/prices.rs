@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use super::{
     assign::{May, Site},
-    fill::{Way, choose},
+    fill::{Way, choose, fit},
     joint::share_out,
 };
 
@@ -70,11 +70,12 @@ fn fill_all(sites: &[Site<'_>], left: &[u64], prices: &[u64], free: bool, may: &
     for (at, site) in sites.iter().enumerate() {
         let may = |class: usize, pools: &_| may(at, class, pools);
         let plan = plans.entry(site.group).or_insert_with(|| Plan::new(site, prices));
-        if !(free && plan.is_possible(&left, site.most)) {
+        if !(free && plan.is_best(site, &left)) {
             let counts = choose(&site.pools, &plan.ways, &left, site.most, &may);
             let mut all = vec![0; site.ways.len()];
             plan.at.iter().zip(counts).for_each(|(i, n)| all[*i] = n);
             plan.counts = Some(Rc::new(all));
+            plan.most = site.most;
         }
         let counts = plan.counts.clone().unwrap_or_default();
         for (way, n) in site.ways.iter().zip(&*counts) {
@@ -104,6 +105,8 @@ struct Plan<'a> {
     at: Vec<usize>,
     /// Of all of the site's.
     counts: Option<Rc<Vec<u64>>>,
+    /// How many tasks that could be at most.
+    most: u64,
 }
 
 impl<'a> Plan<'a> {
@@ -114,21 +117,23 @@ impl<'a> Plan<'a> {
             Some((i, Way { value, ..*way }))
         };
         let (at, ways) = site.ways.iter().enumerate().filter_map(above).unzip();
-        Self { ways, at, counts: None }
+        Self { ways, at, counts: None, most: 0 }
     }
 
-    /// Whether there is as much left. It is still the best then: there is not more to choose from than before.
-    fn is_possible(&self, left: &[u64], most: u64) -> bool {
+    /// Whether it is the best for another site of the group, too: there is as much left, and not more to choose from than before.
+    fn is_best(&self, site: &Site<'_>, left: &[u64]) -> bool {
         let Some(counts) = &self.counts else { return false };
-        let mut left = left.to_vec();
-        let enough = self.ways.iter().zip(&self.at).all(|(way, i)| match left[way.class].checked_sub(counts[*i]) {
-            Some(rest) => {
-                left[way.class] = rest;
+        let mut rest = left.to_vec();
+        let enough = self.ways.iter().zip(&self.at).all(|(way, i)| match rest[way.class].checked_sub(counts[*i]) {
+            Some(less) => {
+                rest[way.class] = less;
                 true
             }
             None => false,
         });
-        enough && counts.iter().sum::<u64>() <= most
+        // A higher limit makes no difference where there is no room for so many.
+        let fits = || self.ways.iter().map(|way| fit(&site.pools, way, left, site.most)).fold(0, u64::saturating_add);
+        enough && counts.iter().sum::<u64>() <= site.most && (site.most <= self.most || fits() <= self.most)
     }
 }
 
@@ -151,6 +156,35 @@ fn top_up(site: &Site<'_>, counts: &mut Rc<Vec<u64>>, left: &mut [u64]) {
             Rc::make_mut(counts)[i] += 1;
             left[class] -= 1;
             most -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{Request, WorkerResources};
+
+    use super::*;
+    use crate::pool::Pools;
+
+    /// The same room, but not the same number of lanes: each site gets as much as if it were alone.
+    #[test]
+    fn equal_rooms_with_unequal_limits() {
+        let pools = Pools::new(&WorkerResources::cpus(4).unwrap());
+        let (small, big) = (Request::cpus(1).unwrap(), Request::cpus(3).unwrap());
+        let way = |class, request, value| Way { class, variant: 0, request, value };
+        let ways = Rc::new(vec![way(0, &small, 10), way(1, &big, 12)]);
+        for (limits, expected) in [
+            ([1, 4], [[0, 1], [4, 0]]),
+            ([4, 1], [[4, 0], [0, 1]]),
+            ([2, 3], [[1, 1], [3, 0]]),
+            ([4, 16_384], [[4, 0], [4, 0]]),
+            ([4, 4], [[4, 0], [4, 0]]),
+        ] {
+            let site = |most| Site { pools: pools.clone(), ways: Rc::clone(&ways), most, group: 0 };
+            let filled = fill_all(&limits.map(site), &[100, 100], &[0, 0], true, &|_, _, _| true);
+            let shares: Vec<&[u64]> = filled.shares.iter().map(|counts| &counts[..]).collect();
+            assert_eq!(shares, expected, "{limits:?}");
         }
     }
 }
