@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{ClassId, Tick, WorkerId};
 
 use super::{
+    gives::Gives,
     lanes::has_time,
     reserve::Reservation,
     timeline::{Booking, Timeline},
@@ -26,6 +27,7 @@ pub(crate) struct Blockers {
     needed: BTreeMap<QueueKey, (u64, Rank, PassRule)>,
     /// Workers that could be held, and their place in the order; only where somebody has asked, and only so many.
     orders: BTreeMap<ClassId, (u64, BTreeMap<WorkerId, u64>)>,
+    pub(super) gives: Gives,
     /// Queues for whose sake something was refused.
     pub(super) in_the_way: BTreeSet<QueueKey>,
     /// What was refused where, and will not be allowed any more in this pass: it only gets tighter.
@@ -69,7 +71,7 @@ impl Blockers {
 
     /// Those of `queues` alone.
     pub(super) fn only(&self, queues: &[QueueKey]) -> Self {
-        let mut some = Self::default();
+        let mut some = Self { gives: self.gives.clone(), ..Self::default() };
         let known = |key: &QueueKey| self.needed.get(key).map(|(needed, rank, rule)| (*rank, *key, *needed, *rule));
         let mut ranked: Vec<(Rank, QueueKey, u64, PassRule)> = queues.iter().filter_map(known).collect();
         ranked.sort_unstable_by_key(|(rank, key, ..)| (*rank, *key));
@@ -198,12 +200,13 @@ impl Scheduler {
         worker: WorkerId,
     ) -> Option<u64> {
         if self.all_are_held(class, needed) {
-            return (self.mind.makes.can(worker, class) && self.lives_for(now, worker, class)).then_some(0);
+            let gives = self.lives_for(now, worker, class) && self.could_give(now, &blockers.gives, worker, class);
+            return (self.mind.makes.can(worker, class) && gives).then_some(0);
         }
         let most = blockers.levels.get(&class).and_then(|levels| levels.last()).map_or(needed, |level| level.most);
         let known = blockers.orders.entry(class).or_default();
         if known.0 < most {
-            *known = (most, self.hold_order(now, class, most));
+            *known = (most, self.hold_order(now, &blockers.gives, class, most));
         }
         known.1.get(&worker).copied()
     }
@@ -214,17 +217,20 @@ impl Scheduler {
     }
 
     /// The first `most` workers to be held for a class, and their places in that order: those that run none of it first, and
-    /// among them those of high id, since low ones fill up first anyway.
-    fn hold_order(&self, now: Tick, class: ClassId, most: u64) -> BTreeMap<WorkerId, u64> {
+    /// among them those of high id, since low ones fill up first anyway. Last those that a gang has, for as long as it likes.
+    fn hold_order(&self, now: Tick, gives: &Gives, class: ClassId, most: u64) -> BTreeMap<WorkerId, u64> {
         if self.state.classes.get(class).is_gang() {
             return self.hold_for_gang(now, class).into_iter().map(|worker| (worker, 0)).collect();
         }
         let none = BTreeMap::new();
         let running = self.mind.runs.get(&class).unwrap_or(&none);
-        let capable = || self.mind.makes.capable_from_last(class).filter(|worker| self.lives_for(now, *worker, class));
-        let others = capable().filter(|worker| !running.contains_key(worker));
-        let order = others.chain(capable().filter(|worker| running.contains_key(worker)));
-        order.zip(0..most).collect()
+        let could =
+            |worker: &WorkerId| self.lives_for(now, *worker, class) && self.could_give(now, gives, *worker, class);
+        let in_gang = |worker: &WorkerId| self.state.workers.get(worker).is_some_and(|known| known.gang.is_some());
+        let capable = || self.mind.makes.capable_from_last(class).filter(could);
+        let others = capable().filter(|worker| !in_gang(worker) && !running.contains_key(worker));
+        let running = capable().filter(|worker| !in_gang(worker) && running.contains_key(worker));
+        others.chain(running).chain(capable().filter(in_gang)).zip(0..most).collect()
     }
 
     /// Whether a worker that could ever run the class has the time for it.

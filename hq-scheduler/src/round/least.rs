@@ -31,7 +31,10 @@ impl Scheduler {
         };
         let due: Vec<WorkerId> = self.mind.choosy.iter().filter(due).copied().collect();
         for worker in due {
-            let Some(plan) = self.plan_unused(now, worker, blockers) else { continue };
+            // What cannot bring it to enough use must not keep others from that.
+            let plan = self.plan_unused(now, worker, blockers, false);
+            let Some(plan) = plan.or_else(|| self.plan_unused(now, worker, blockers, true)) else { continue };
+            blockers.gives.forget();
             for (key, placed) in plan {
                 let slot = |(turn, placed): (usize, Placed)| Slot {
                     worker,
@@ -47,8 +50,14 @@ impl Scheduler {
         }
     }
 
-    /// What to start on a worker, by queue; nothing where that is not enough.
-    fn plan_unused(&self, now: Tick, worker: WorkerId, blockers: &Blockers) -> Option<Vec<(QueueKey, Vec<Placed>)>> {
+    /// What to start on a worker, by queue; nothing where that is not enough. If `able`, only of classes that could ever be.
+    fn plan_unused(
+        &self,
+        now: Tick,
+        worker: WorkerId,
+        blockers: &Blockers,
+        able: bool,
+    ) -> Option<Vec<(QueueKey, Vec<Placed>)>> {
         let known = self.state.workers.get(&worker)?;
         let least = known.least_cpus();
         let mut pools = known.pools.clone();
@@ -56,7 +65,8 @@ impl Scheduler {
         let mut most = LANES_MAX.saturating_sub(known.grants.len()) as u64;
         let mut over: BTreeSet<QueueKey> = BTreeSet::new();
         let mut walk = Walk::new(&self.mind.ranks);
-        while let Some((rank, keys)) = walk.level(&self.mind.ranks) {
+        while let Some((rank, mut keys)) = walk.level(&self.mind.ranks) {
+            keys.retain(|key| !able || self.could_give(now, &blockers.gives, worker, key.class));
             // Queues that would not wait any more stand in nobody's way.
             let others = RefCell::new(blockers.without(&over));
             let mut left: Vec<u64> =
@@ -80,7 +90,7 @@ impl Scheduler {
         None
     }
 
-    fn ways_of_level(&self, now: Tick, keys: &[QueueKey], known: &Worker, pools: &Pools) -> Vec<Way<'_>> {
+    pub(super) fn ways_of_level(&self, now: Tick, keys: &[QueueKey], known: &Worker, pools: &Pools) -> Vec<Way<'_>> {
         let able: Vec<usize> = (0..keys.len())
             .filter(|i| {
                 let class = self.state.classes.get(keys[*i].class);
@@ -107,7 +117,7 @@ impl Scheduler {
 
 impl Worker {
     /// How much of its cpus has to be in use, in parts.
-    fn least_cpus(&self) -> u64 {
+    pub(super) fn least_cpus(&self) -> u64 {
         least_use(&self.pools, self.config.min_utilization).parts()
     }
 

@@ -9,6 +9,7 @@ mod combine;
 mod fill;
 mod gang;
 mod gap;
+mod gives;
 mod hold;
 mod hypothetical;
 mod joint;

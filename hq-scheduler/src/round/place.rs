@@ -114,12 +114,16 @@ impl Scheduler {
         (placed.iter().sum(), again)
     }
 
-    /// Where places are held depends on what runs: for a class on its own lanes, for a gang on all.
+    /// Where places are held depends on what runs: for a class on its own lanes and on gangs, for a gang on all; and where
+    /// workers are to be used well, on what waits.
     fn note_placed(&self, blockers: &mut Blockers, level: &[QueueKey], placed: &[u64]) {
         let classes: BTreeSet<ClassId> =
             level.iter().zip(placed).filter(|(_, n)| **n > 0).map(|(key, _)| key.class).collect();
         if !classes.is_empty() {
-            blockers.forget_orders(|class| classes.contains(&class) || self.state.classes.get(class).is_gang());
+            blockers.gives.forget();
+            let is_gang = |class: &ClassId| self.state.classes.get(*class).is_gang();
+            let all = !self.mind.choosy.is_empty() || classes.iter().any(is_gang);
+            blockers.forget_orders(|class| all || classes.contains(&class) || is_gang(&class));
         }
     }
 

@@ -131,10 +131,11 @@ impl Walk {
 impl Scheduler {
     /// Ranks all queues, unless their ranks last.
     pub(super) fn rank_all(&mut self, now: Tick) {
+        self.release_unfilled();
         if !self.policies.order().keeps_ranks() {
             self.mind.moved.extend(self.state.ready.keys());
         }
-        self.rank_moved(now);
+        self.rank_those(now);
     }
 
     /// Ranks a queue for which something else has changed.
@@ -156,6 +157,11 @@ impl Scheduler {
 
     /// Ranks the queues that got or lost tasks.
     pub(super) fn rank_moved(&mut self, now: Tick) {
+        self.release_unfilled();
+        self.rank_those(now);
+    }
+
+    fn rank_those(&mut self, now: Tick) {
         if self.state.workers.is_empty() {
             // Nobody asks; the first worker that comes has all of them ranked.
             self.mind.moved.clear();
