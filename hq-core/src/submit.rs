@@ -30,7 +30,7 @@ pub struct Submit {
     pub owner: Owner,
 }
 
-/// Whose tasks they are, for orders that share by owner. Who submits says so; nothing is checked here.
+/// Whose tasks they are, for orders that share by owner. Who submits says so; whether it is true is not checked here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {
     /// A user; empty: nobody in particular.
@@ -40,6 +40,9 @@ pub struct Owner {
 }
 
 impl Owner {
+    /// Bytes in a name, at most.
+    pub const NAME_MAX: usize = 256;
+
     /// A user without a project.
     pub fn user(name: impl Into<String>) -> Self {
         Self { user: name.into(), project: String::new() }
@@ -50,6 +53,19 @@ impl Owner {
     pub fn in_project(mut self, name: impl Into<String>) -> Self {
         self.project = name.into();
         self
+    }
+
+    /// Whether both names are short enough, and text in one line.
+    fn check(&self) -> Result<(), &'static str> {
+        for name in [&self.user, &self.project] {
+            if name.len() > Self::NAME_MAX {
+                return Err("the name of a user or project can have at most 256 bytes");
+            }
+            if name.contains(char::is_control) {
+                return Err("the name of a user or project must not have control characters");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -292,7 +308,7 @@ impl Submit {
         if !self.parts.is_sound() || !self.deps.is_sound() {
             return Err("the columns of the submit contradict each other");
         }
-        Ok(())
+        self.owner.check()
     }
 
     /// Index of the profile of task `index`.

@@ -154,21 +154,22 @@ impl Scheduler {
         };
         let Some(lane) = self.state.grants.get(&grant) else { return false };
         // What was not asked for, is not there any more, or is known to run cannot come back.
-        let mut returned = Vec::new();
+        let mut returned = RangeSet::new();
         for range in tasks.iter().filter(|range| range.len > 0) {
             for asked in asked.iter() {
                 let (start, end) = (range.start.max(asked.start), range.end().min(asked.end()));
                 if start < end {
                     let cut = OrdinalRange::new(start, end.0 - start.0);
-                    returned.extend(lane.tasks.intersect(cut));
+                    lane.tasks.intersect(cut).into_iter().for_each(|range| returned.insert(range));
                 }
             }
         }
         if let Some(running) = lane.running {
-            returned.retain(|range| !range.contains(running));
+            returned.remove(OrdinalRange::one(running));
         }
         if !returned.is_empty() {
-            self.emit(now, Fact::GrantReturned { grant, tasks: returned }, fx);
+            let tasks = returned.iter().collect();
+            self.emit(now, Fact::GrantReturned { grant, tasks }, fx);
         }
         self.recall_is_over(grant, n);
         true

@@ -1,6 +1,6 @@
 //! What users and projects have had of the cluster.
 
-use std::collections::BTreeMap;
+use std::{cell::Cell, collections::BTreeMap};
 
 use hq_core::{ClassId, GrantId, Quantity, Span, Tick};
 
@@ -34,22 +34,26 @@ pub(crate) struct Charge {
     share: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// Brought up to date by whoever asks, so that each hour is counted once and not by each rank of each queue. What is said
+/// does not depend on who asked before.
+#[derive(Clone, Debug, Default)]
 struct Account {
     /// Share × microseconds.
-    used: u128,
+    used: Cell<u128>,
     held: u64,
-    at: Tick,
+    at: Cell<Tick>,
 }
 
 impl Usage {
     fn change(&mut self, now: Tick, charge: Charge, change: fn(u64, u64) -> u64) {
-        for account in
-            [self.users.entry(charge.owner.user).or_default(), self.projects.entry(charge.owner.project).or_default()]
-        {
-            account.used = account.used_at(now);
-            account.at = now;
+        let owner = charge.owner;
+        for (accounts, party) in [(&mut self.users, owner.user), (&mut self.projects, owner.project)] {
+            let account = accounts.entry(party).or_default();
+            account.advance(now);
             account.held = change(account.held, charge.share);
+            if account.held == 0 && account.used.get() == 0 {
+                accounts.remove(&party);
+            }
         }
     }
 
@@ -65,25 +69,39 @@ impl Usage {
 }
 
 impl Account {
+    fn advance(&self, now: Tick) {
+        if self.at.get() < now {
+            self.used.set(self.used_at(now));
+            self.at.set(now);
+        }
+    }
+
+    /// Steps that [`used_at`](Self::used_at) takes.
+    fn hours_behind(&self, now: Tick) -> u64 {
+        (now.0 / HOUR).saturating_sub(self.at.get().0 / HOUR)
+    }
+
     fn used_at(&self, now: Tick) -> u128 {
-        let held = u128::from(self.held);
-        let (from, to) = (self.at.0 / HOUR, now.0 / HOUR);
-        if from >= to {
-            return self.used + held * u128::from(now.since(self.at).0);
+        let (used, held, at) = (self.used.get(), u128::from(self.held), self.at.get());
+        let hours = self.hours_behind(now);
+        if hours == 0 {
+            return used + held * u128::from(now.since(at).0);
         }
         // To the end of the hour, whole hours, and what has passed of this one.
-        let mut used = forget(self.used + held * u128::from(HOUR - self.at.0 % HOUR));
-        for _ in 0..(to - from - 1).min(HOURS_MAX) {
+        let mut used = forget(used + held * u128::from(HOUR - at.0 % HOUR));
+        for _ in 0..(hours - 1).min(HOURS_MAX) {
+            let before = used;
             used = forget(used + held * u128::from(HOUR));
-            if used == 0 {
-                break;
+            if used == before {
+                break; // Nothing is left, or as much is forgotten as is used.
             }
         }
         used + held * u128::from(now.0 % HOUR)
     }
 
     fn ahead(&self, now: Tick) -> Span {
-        let used = self.used_at(now) + u128::from(self.held) * AHEAD;
+        self.advance(now);
+        let used = self.used.get() + u128::from(self.held) * AHEAD;
         Span(u64::try_from(used / u128::from(QueueView::WHOLE)).unwrap_or(u64::MAX))
     }
 }
@@ -152,10 +170,12 @@ fn part_of(n: u64, of: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use hq_core::{JobSpec, JobTarget, Owner, Profile, Request, Submit, TaskIds, WorkerConfig, WorkerResources};
+
     use super::*;
 
     fn half() -> Account {
-        Account { used: 0, held: QueueView::WHOLE / 2, at: Tick(0) }
+        Account { held: QueueView::WHOLE / 2, ..Account::default() }
     }
 
     #[test]
@@ -164,7 +184,8 @@ mod tests {
         let seconds = |account: &Account, at: u64| account.ahead(Tick(at)).0 / 1_000_000;
         assert_eq!(seconds(&half(), 0), 30, "a minute ahead");
         assert_eq!(seconds(&half(), HOUR / 2), 930);
-        let done = Account { held: 0, used: half().used_at(Tick(HOUR / 2)), at: Tick(HOUR / 2) };
+        let used = half().used_at(Tick(HOUR / 2));
+        let done = Account { held: 0, used: Cell::new(used), at: Cell::new(Tick(HOUR / 2)) };
         assert_eq!([0, 1, 2].map(|weeks| seconds(&done, HOUR / 2 + weeks * WEEK)), [900, 449, 224]);
         // Half a cluster for ever: what is forgotten in an hour is what is used in it.
         let steady = seconds(&half(), u64::MAX) - 30;
@@ -173,11 +194,46 @@ mod tests {
 
     #[test]
     fn asking_in_between_changes_nothing() {
-        let mut account = half();
+        let account = half();
         for at in [1, HOUR - 1, HOUR, HOUR + 1, 5 * HOUR + 7, 400 * HOUR] {
-            account = Account { used: account.used_at(Tick(at)), at: Tick(at), ..account };
-            assert_eq!(account.used, half().used_at(Tick(at)), "{at}");
+            account.advance(Tick(at));
+            assert_eq!(account.used.get(), half().used_at(Tick(at)), "{at}");
         }
+    }
+
+    /// Each rank asks twice: after a year, a round with many queues must not count its hours for each of them.
+    #[test]
+    fn a_round_counts_the_hours_once() {
+        let mut core = Scheduler::new();
+        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(1).unwrap())).unwrap();
+        let mut submit = |at| {
+            let profile = Profile::new(Request::cpus(1).unwrap());
+            let target = JobTarget::New(JobSpec::default());
+            let mut submit = Submit::array(target, TaskIds::Next(1), "program", vec![].into(), profile);
+            submit.owner = Owner::user("ann").in_project("p");
+            core.submit(at, submit).unwrap();
+            while core.poll_action(at).is_some() {}
+            let accounts = core.mind.usage.users.values().chain(core.mind.usage.projects.values());
+            accounts.map(|account| (account.held, account.hours_behind(at))).collect::<Vec<_>>()
+        };
+        assert_eq!(submit(Tick(0)), [(QueueView::WHOLE, 0); 2]);
+        assert_eq!(submit(Tick(365 * 24 * HOUR)), [(QueueView::WHOLE, 0); 2], "whoever asks next has nothing to count");
+    }
+
+    #[test]
+    fn who_had_nothing_has_no_account() {
+        let charge = |n| Charge { owner: OwnerId::of(n), share: 7 };
+        let mut usage = Usage::default();
+        usage.change(Tick(5), charge(1), u64::saturating_add);
+        assert_eq!((usage.users.len(), usage.projects.len()), (1, 1));
+        usage.change(Tick(5), charge(1), u64::saturating_sub);
+        assert_eq!((usage.users.len(), usage.projects.len()), (0, 0));
+        usage.change(Tick(5), charge(2), u64::saturating_add);
+        usage.change(Tick(9), charge(2), u64::saturating_sub);
+        assert_eq!((usage.users.len(), usage.projects.len()), (1, 1), "what was used is remembered");
+        usage.change(Tick(HOUR * HOURS_MAX), charge(2), |_, _| 0);
+        assert_eq!((usage.users.len(), usage.projects.len()), (0, 0), "and forgotten");
     }
 
     #[test]

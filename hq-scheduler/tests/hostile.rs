@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hq_core::{
     Allocation, Amount, ClassId, DepKind, Deps, Epoch, Fact, GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal,
-    OrdinalRange, Outcome, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd, Span,
-    Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    OrdinalRange, Outcome, Owner, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd,
+    Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler, WorkerType};
 
@@ -87,6 +87,42 @@ fn an_end_told_twice_is_one_end() {
     assert_eq!(ends.collect::<Vec<_>>(), [1], "others count what the record says");
 }
 
+/// A worker that gives back also what runs, and all of it twice: the rest comes back, and what runs stays.
+#[test]
+fn what_runs_does_not_keep_the_rest_from_coming_back() {
+    let mut core = booted();
+    core.submit(NOW, tasks(50, Request::cpus(1).unwrap())).unwrap();
+    core.join(NOW, worker(1)).unwrap();
+    let (first, grant, _) = opened(&drain(&mut core, NOW)).remove(0);
+    let short = Span::millis(1);
+    let later = NOW.after(short);
+    let ended = vec![finished(Ordinal(0), short)];
+    let lane = LaneReport { grant, ended, started: None };
+    core.handle_event(later, News::Report { worker: first, lane });
+    drain(&mut core, later);
+    let mut better = tasks(1, Request::cpus(1).unwrap());
+    better.profiles[0].priority = 1;
+    core.submit(later, better).unwrap();
+    let recall = drain(&mut core, later).into_iter().find_map(|action| match action {
+        Action::Send { message: ToWorker::Recall { grant, n, tasks }, .. } => Some((grant, n, tasks)),
+        _ => None,
+    });
+    let (grant, n, asked) = recall.expect("the backlog is in the way of a better task");
+    let runs = asked[0].start;
+    let lane = LaneReport { grant, ended: vec![], started: Some((runs, Span(0))) };
+    core.handle_event(later, News::Report { worker: first, lane });
+    let doubled = asked.iter().chain(&asked).copied().collect();
+    core.handle_event(later, News::Recalled { worker: first, grant, n, tasks: doubled });
+    let returned = drain(&mut core, later).into_iter().find_map(|action| match action {
+        Action::Record(Fact::GrantReturned { tasks, .. }) => Some(tasks),
+        _ => None,
+    });
+    let returned = returned.expect("the rest comes back");
+    let all: u64 = asked.iter().map(|range| range.len).sum();
+    assert!(all > 1 && returned.iter().all(|range| !range.contains(runs)), "{asked:?} {returned:?}");
+    assert_eq!(returned.iter().map(|range| range.len).sum::<u64>(), all - 1);
+}
+
 #[test]
 fn a_backlog_does_not_reach_past_what_the_order_allows() {
     let mut core = booted();
@@ -107,6 +143,27 @@ fn a_backlog_does_not_reach_past_what_the_order_allows() {
     core.join(later, worker(1)).unwrap();
     let (.., first) = opened(&drain(&mut core, later)).remove(0);
     assert!(first.iter().all(|task| task.0 < 3), "task 3 came before the rest of the class: {first:?}");
+}
+
+#[test]
+fn names_of_owners_are_short_lines() {
+    let mut core = booted();
+    for (name, taken) in [
+        ("", true),
+        ("ann", true),
+        ("Åsa Ö.", true),
+        (&"a".repeat(256), true),
+        (&"a".repeat(257), false),
+        (&"é".repeat(129), false),
+        ("a\nb", false),
+        ("\u{1b}[2J", false),
+        ("a\0", false),
+    ] {
+        for owner in [Owner::user(name), Owner::default().in_project(name)] {
+            let submit = Submit { owner, ..tasks(1, Request::cpus(1).unwrap()) };
+            assert_eq!(core.submit(NOW, submit).is_ok(), taken, "{name:?}");
+        }
+    }
 }
 
 #[test]

@@ -117,6 +117,25 @@ fn everything_is_run_in_the_end() {
     }
 }
 
+/// One task of each of thousands of users beside a user with many: those who have had nothing go first.
+#[test]
+fn thousands_of_users_do_not_starve() {
+    const USERS: u32 = 3_000;
+    let user = |user, arrival| WorkloadTask { user: Some(user), ..task(arrival, 60, 1) };
+    let mut tasks = vec![user(0, 0); 2_000];
+    tasks.extend((1..=USERS).map(|n| user(n, 30)));
+    let workload = Workload::new("users", tasks).unwrap();
+    let report = simulation("250 250 250 250", &workload).policy("fair-share", "pack").run().unwrap();
+    assert_eq!(report.finished, workload.jobs().len() as u64);
+    let starts = |single| {
+        let runs = report.runs.iter().zip(workload.jobs()).filter(move |(_, job)| (job.user != Some(0)) == single);
+        runs.map(|(run, _)| run.unwrap().start.0 / 1_000_000)
+    };
+    // 1,000 of the one user run first, and the rest of its tasks when all others had their turn.
+    assert!(starts(true).all(|start| (60..300).contains(&start)), "{:?}", starts(true).max());
+    assert_eq!(starts(false).filter(|start| *start >= 240).count(), 1_000);
+}
+
 /// A wide task among narrow ones that never leave it room: what an order promises about starving.
 #[test]
 fn wide_tasks_do_not_starve() {

@@ -42,14 +42,34 @@ fn number(names: &mut BTreeMap<String, PartyId>, name: &str) -> PartyId {
     if let Some(known) = names.get(name) {
         return *known;
     }
-    let id = PartyId(names.len() as u32 + 1);
-    names.insert(name.to_owned(), id);
+    let id = next(names.len());
+    if id != PartyId::NOBODY {
+        names.insert(name.to_owned(), id);
+    }
     id
+}
+
+/// Past four billion names, a new one is nobody's: no number comes twice.
+fn next(known: usize) -> PartyId {
+    u32::try_from(known).ok().and_then(|known| known.checked_add(1)).map_or(PartyId::NOBODY, PartyId)
+}
+
+#[cfg(test)]
+impl OwnerId {
+    pub(crate) const fn of(n: u32) -> Self {
+        Self { user: PartyId(n), project: PartyId(n) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_number_comes_twice() {
+        let last = u32::MAX as usize;
+        assert_eq!([0, last - 1, last, last + 1].map(|known| next(known).0), [1, u32::MAX, 0, 0]);
+    }
 
     #[test]
     fn users_and_projects_are_told_apart() {
