@@ -1,8 +1,8 @@
 //! What the outside tells. Stale news change nothing.
 
 use hq_core::{
-    End, Ends, Fact, GrantId, LaneReport, OrdinalRange, Outcome, RangeSet, RunEnd, Span, TaskState, Tick, ToWorker,
-    WorkerId,
+    End, Ends, Fact, GrantId, LaneReport, Ordinal, OrdinalRange, Outcome, RangeSet, RunEnd, Span, TaskState, Tick,
+    ToWorker, WorkerId,
 };
 
 use crate::{
@@ -142,9 +142,22 @@ impl Scheduler {
             let same = finished.iter().take_while(|run| base <= run.task && run.task < end).count();
             let (batch, rest) = finished.split_at(same);
             let total: u64 = batch.iter().map(|run| run.end.since(run.start).0).sum();
+            let before = self.mind.mean_run.get(&base).copied();
             self.mind.measure(base, Span(total), batch.len() as u64);
+            self.note_shorter(base, before);
             finished = rest;
         }
+    }
+
+    /// Tasks that are expected to take less time than before may fit before something that is reserved.
+    fn note_shorter(&mut self, base: Ordinal, before: Option<Span>) {
+        let is_shorter = self.mind.mean_run.get(&base).is_some_and(|mean| before.is_none_or(|before| *mean < before));
+        if !is_shorter || self.mind.held.values().all(|held| held.at.is_none()) {
+            return;
+        }
+        let keys = self.state.submits.get(&base).into_iter().flat_map(|submit| &submit.keys);
+        let waiting = keys.filter(|key| key.estimate.is_none() && self.state.ready.contains_key(*key));
+        self.mind.dirty_queues.extend(waiting.copied());
     }
 
     /// Books the answer to a recall; says whether one was awaited.

@@ -16,6 +16,8 @@ pub(crate) struct Popular {
     total: u64,
     /// Counted since the typical ones were last looked up.
     fresh: u64,
+    /// What there was of each resource then.
+    totals: BTreeMap<String, u64>,
 }
 
 impl Popular {
@@ -36,6 +38,13 @@ impl Popular {
     /// Whether a good part of the counts is new.
     fn has_changed(&self) -> bool {
         self.fresh > self.total / 4
+    }
+
+    /// Whether there is another resource than there was, or a good part more or less of one.
+    fn has_other_totals(&self, totals: &BTreeMap<String, u64>) -> bool {
+        let known = |name: &String| self.totals.get(name).copied().unwrap_or(0);
+        let moved = |(name, now): (&String, &u64)| now.abs_diff(known(name)) > known(name) / 4;
+        totals.iter().any(moved)
     }
 }
 
@@ -63,13 +72,14 @@ impl Scheduler {
         }
     }
 
-    /// Looks up the typical classes anew where others have become popular: among those seen lately and those that wait.
-    /// Says whether it did.
+    /// Looks up the typical classes anew where others have become popular, among those seen lately and those that wait, or where
+    /// the cluster has become another. Says whether it did.
     pub(crate) fn renew_typical(&mut self) -> bool {
-        if !self.mind.popular.has_changed() {
+        if !self.mind.popular.has_changed() && !self.mind.popular.has_other_totals(&self.mind.totals) {
             return false;
         }
         self.mind.popular.fresh = 0;
+        self.mind.popular.totals.clone_from(&self.mind.totals);
         let mut counts = self.mind.popular.counts.clone();
         let mut waiting: BTreeMap<ClassId, u64> = BTreeMap::new();
         for (key, tasks) in &self.state.ready {

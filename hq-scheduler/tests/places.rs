@@ -6,10 +6,10 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use hq_core::{
-    Fact, JobSpec, JobTarget, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Submit, TaskIds, Tick, Variants,
-    WorkerConfig, WorkerId, WorkerResources,
+    Fact, JobSpec, JobTarget, LossReason, Ordinal, Profile, Request, ResourceDef, ResourceEntry, Submit, TaskIds, Tick,
+    Variants, WorkerConfig, WorkerId, WorkerResources,
 };
-use hq_scheduler::{Action, Scheduler};
+use hq_scheduler::{Action, News, Scheduler};
 
 const TABLE: &str = "testdata/places.txt";
 const NOW: Tick = Tick(1_000_000);
@@ -58,7 +58,8 @@ fn vectors() {
 
 const PLACEMENTS: [&str; 5] = ["pack", "least-loaded", "round-robin", "first-fit", "least-fragmenting"];
 
-/// The worker of each task, from 1, or `-`; what `/` parts comes later. `!NAME` lets another placement decide from then on.
+/// The worker of each task, from 1, or `-`; what `/` parts comes later. `!NAME` lets another placement decide from then on,
+/// `+WORKER` comes then and `-N` goes.
 fn run(placement: &str, workers: &str, tasks: &str) -> String {
     let mut core = Scheduler::new();
     core.boot(NOW, "uid".into(), 0, "1".into());
@@ -71,9 +72,15 @@ fn run(placement: &str, workers: &str, tasks: &str) -> String {
     for part in tasks.split('/') {
         let mut submitted = Vec::new();
         for task in part.split_whitespace() {
-            match task.strip_prefix('!') {
-                Some(name) => core.set_policy(NOW, "priority", name).unwrap(),
-                None => submitted.push(submit(&mut core, task)),
+            if let Some(name) = task.strip_prefix('!') {
+                core.set_policy(NOW, "priority", name).unwrap();
+            } else if let Some(worker) = task.strip_prefix('+') {
+                core.join(NOW, WorkerConfig::new("w", resources(worker))).unwrap();
+            } else if let Some(n) = task.strip_prefix('-') {
+                let worker = WorkerId(n.parse().unwrap());
+                core.handle_event(NOW, News::WorkerLost { worker, reason: LossReason::Stopped });
+            } else {
+                submitted.push(submit(&mut core, task));
             }
         }
         shown.push(submitted);
@@ -85,7 +92,7 @@ fn run(placement: &str, workers: &str, tasks: &str) -> String {
     }
     let worker = |task: &Ordinal| placed.get(task).map_or_else(|| "-".to_owned(), |worker| worker.0.to_string());
     let part = |tasks: &Vec<Ordinal>| tasks.iter().map(worker).collect::<Vec<_>>().join(" ");
-    shown.iter().map(part).collect::<Vec<_>>().join(" / ")
+    shown.iter().map(part).collect::<Vec<_>>().join(" / ").trim_end().to_owned()
 }
 
 fn submit(core: &mut Scheduler, text: &str) -> Ordinal {
