@@ -9,6 +9,9 @@ pub struct Effort {
     pub visited: u64,
     /// How often it was found out whether a class fits on a worker, for all that have as much free.
     pub fit_tests: u64,
+    /// How many ways were looked at, and tasks put in on trial, where too many combinations of tasks fit on workers to try all:
+    /// bounded for each level of equal rank.
+    pub combined: u64,
 }
 
 impl Effort {
@@ -19,6 +22,7 @@ impl Effort {
             ranked: self.ranked - before.ranked,
             visited: self.visited - before.visited,
             fit_tests: self.fit_tests - before.fit_tests,
+            combined: self.combined - before.combined,
         }
     }
 }

@@ -2,8 +2,8 @@
 //! alike. Counted, not timed.
 
 use hq_core::{
-    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick,
-    ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Amount, GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, ResourceEntry, RunEnd, Span,
+    Submit, TaskIds, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, Effort, News, Scheduler};
 
@@ -49,6 +49,10 @@ fn cost(workers: u32, classes: u32, tasks: u32) -> Cost {
     core.boot(Tick(0), "uid".into(), 0, "1".into());
     (0..workers).for_each(|_| join(&mut core));
     (0..classes).for_each(|class| submit(&mut core, class, tasks));
+    costs(core, workers)
+}
+
+fn costs(mut core: Scheduler, workers: u32) -> Cost {
     let (opened, first) = round(&mut core, Effort::default());
     let (worker, grant, task) = opened[0];
     let mut event = |event: &dyn Fn(&mut Scheduler)| {
@@ -96,5 +100,63 @@ fn work_follows_the_classes() {
     for (few, many) in [(few.end, many.end), (few.submit, many.submit)] {
         assert_eq!(few, many);
         assert!(few.ranked <= 2 && few.visited == 0 && few.fit_tests == 0, "{few:?}");
+    }
+}
+
+/// What filling workers takes where so many classes of next to nothing wait.
+fn combined(workers: u32, classes: u64) -> u64 {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    for class in 0..classes {
+        let amount = Amount::from_parts(100 + class);
+        let entry = ResourceEntry::parse(&format!("cpus={amount}")).unwrap();
+        let request = Request::new(vec![entry]);
+        let target = JobTarget::New(JobSpec::default());
+        let submit =
+            Submit::array(target, TaskIds::Next(100_000), "program", vec![].into(), Profile::new(request.unwrap()));
+        core.submit(Tick(1), submit).unwrap();
+    }
+    for worker in 0..workers {
+        // Each unlike the others.
+        let config = WorkerConfig::new("w", WorkerResources::cpus(40 - worker).unwrap());
+        core.join(Tick(1), config).unwrap();
+    }
+    round(&mut core, Effort::default()).1.combined
+}
+
+#[test]
+fn combinations_are_bounded() {
+    for classes in [2, 10] {
+        let looks = combined(1, classes);
+        assert!((1_000..100_000).contains(&looks), "{classes}: {looks}");
+    }
+    let looks = combined(8, 3);
+    assert!((10_000..800_000).contains(&looks), "{looks}");
+}
+
+/// What waits is of three classes, and of so many time limits.
+fn with_time_limits(limits: u64) -> Cost {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    (0..20).for_each(|_| join(&mut core));
+    for limit in 0..limits {
+        for cpus in [2, 3, 5] {
+            let time_limit = Some(Span::secs(100 + limit));
+            let profile = Profile { time_limit, ..Profile::new(Request::cpus(cpus).unwrap()) };
+            let target = JobTarget::New(JobSpec::default());
+            let tasks = TaskIds::Next(12_000 / limits as u32);
+            core.submit(Tick(1), Submit::array(target, tasks, "program", vec![].into(), profile)).unwrap();
+        }
+    }
+    costs(core, 20)
+}
+
+#[test]
+fn queues_of_one_class_cost_what_one_does() {
+    let plain = |effort: Effort| (effort.fit_tests, effort.combined);
+    let [few, many] = [3, 300].map(with_time_limits);
+    assert!(few.first.fit_tests > 0, "{few:?}");
+    for (few, many) in [(few.first, many.first), (few.end, many.end), (few.join, many.join), (few.loss, many.loss)] {
+        assert_eq!(plain(few), plain(many), "{few:?} {many:?}");
     }
 }

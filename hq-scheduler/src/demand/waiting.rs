@@ -12,8 +12,8 @@ pub(super) struct Waiting {
     gangs: Vec<Queue>,
 }
 
-/// Tasks that are alike.
-#[derive(Clone)]
+/// Tasks of one class and rank.
+#[derive(Clone, Copy)]
 pub(super) struct Queue {
     pub(super) class: ClassId,
     /// The first of them.
@@ -44,17 +44,19 @@ impl Waiting {
                 }
             }
         }
-        let mut levels: BTreeMap<Option<Rank>, Vec<Queue>> = BTreeMap::new();
+        let mut levels: BTreeMap<Option<Rank>, BTreeMap<ClassId, Queue>> = BTreeMap::new();
         let mut gangs = Vec::new();
         for (key, (rank, head, left)) in counts.into_iter().filter(|(_, (.., left))| *left > 0) {
             let queue = Queue { class: key.class, head, left };
             if core.state.classes.get(key.class).is_gang() {
                 gangs.push(queue);
             } else {
-                levels.entry(rank).or_default().push(queue);
+                let known = levels.entry(rank).or_default().entry(key.class).or_insert(Queue { left: 0, ..queue });
+                known.head = known.head.min(queue.head);
+                known.left = known.left.saturating_add(queue.left);
             }
         }
-        Self { levels: levels.into_values().collect(), gangs }
+        Self { levels: levels.into_values().map(|level| level.into_values().collect()).collect(), gangs }
     }
 
     /// The gangs that each type could run; the first that could takes all of a size.

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use super::{
+    combine::Looks,
     fill::{Placed, Way, place, top_up},
     prices::share,
 };
@@ -30,8 +31,14 @@ pub(super) type May<'a> = dyn Fn(usize, usize, &Pools) -> bool + 'a;
 /// What is placed on each site: at most `left[class]` tasks of each class, which are counted down.
 ///
 /// `free` says that `may` allows everything.
-pub(super) fn assign(sites: &mut [Site<'_>], left: &mut [u64], free: bool, may: &May<'_>) -> Vec<Vec<Placed>> {
-    let shares = share(sites, left, free, may);
+pub(super) fn assign(
+    sites: &mut [Site<'_>],
+    left: &mut [u64],
+    free: bool,
+    looks: &mut Looks,
+    may: &May<'_>,
+) -> Vec<Vec<Placed>> {
+    let shares = share(sites, left, free, looks, may);
     let mut placed = Vec::with_capacity(sites.len());
     for (at, (site, counts)) in sites.iter_mut().zip(shares).enumerate() {
         placed

@@ -6,7 +6,7 @@
 use hq_core::{Allocation, Request};
 
 use super::{
-    combine::{Item, combine},
+    combine::{Item, Looks, combine},
     search::{Set, all_sets},
 };
 use crate::{pool::Pools, utilization::cpus_of};
@@ -41,9 +41,10 @@ pub(super) fn choose(
     ways: &[Way<'_>],
     waiting: &[u64],
     most: u64,
+    looks: &mut Looks,
     may: &dyn Fn(usize, &Pools) -> bool,
 ) -> Vec<u64> {
-    choose_using(pools, ways, waiting, most, 0, may)
+    choose_using(pools, ways, waiting, most, 0, looks, may)
 }
 
 /// The same, if possible such that at least so many parts of cpus are used.
@@ -53,6 +54,7 @@ pub(super) fn choose_using(
     waiting: &[u64],
     most: u64,
     cpus: u64,
+    looks: &mut Looks,
     may: &dyn Fn(usize, &Pools) -> bool,
 ) -> Vec<u64> {
     let fits: Vec<u64> = ways.iter().map(|way| fit(pools, way, waiting, most)).collect();
@@ -73,12 +75,12 @@ pub(super) fn choose_using(
                 best.map(|set| set.counts).unwrap_or_default()
             }
             None => {
-                let combined = |value: &dyn Fn(&Way<'_>) -> u64| {
+                let mut combined = |value: &dyn Fn(&Way<'_>) -> u64| {
                     let item = |way: &Way<'_>| {
                         Some(Item { class: way.class, need: pools.need(way.request)?, value: value(way) })
                     };
                     let items: Vec<Item> = some.iter().filter_map(item).collect();
-                    combine(&pools.room(), &items, waiting, most)
+                    combine(&pools.room(), &items, waiting, most, looks)
                 };
                 let best = combined(&|way| way.value);
                 if used(&best) >= cpus { best } else { combined(&|way| cpus_of(pools, way.request).parts()) }
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     fn fill(pools: &mut Pools, ways: &[Way<'_>], waiting: &[u64]) -> Vec<Placed> {
-        let counts = choose(pools, ways, waiting, 1000, &|_, _| true);
+        let counts = choose(pools, ways, waiting, 1000, &mut Looks::for_level(), &|_, _| true);
         place(pools, ways, &counts, &mut waiting.to_vec(), 1000, &|_, _| true)
     }
 

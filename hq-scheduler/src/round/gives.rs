@@ -5,6 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 use hq_core::{ClassId, Request, ResourceName, Tick, WorkerId};
 
 use super::{
+    combine::Looks,
     fill::{choose_using, place},
     ranks::Walk,
     slots::LANES_MAX,
@@ -76,7 +77,7 @@ impl Scheduler {
     /// As many of the best queue of the class as fit, and where that is all of them, what else waits beside them. Those that are left
     /// would let nothing pass.
     fn could_fill(&self, now: Tick, known: &Worker, class: ClassId) -> bool {
-        let Some((best, own)) = self.mind.ranks.best(class).next() else { return false };
+        let Some((best, own)) = self.mind.ranks.first_of_best(class) else { return false };
         let mut pools = Pools::new(&known.config.resources);
         let mut most = LANES_MAX as u64;
         let (placed, left) = self.fill_idle(now, known, &[own], &mut pools, most);
@@ -96,7 +97,7 @@ impl Scheduler {
         let mut left: Vec<u64> = keys.iter().map(waiting).collect();
         let ways = self.ways_of_level(now, keys, known, pools);
         let missing = known.least_cpus().saturating_sub(pools.uses_cpus().parts());
-        let counts = choose_using(pools, &ways, &left, most, missing, &|_, _| true);
+        let counts = choose_using(pools, &ways, &left, most, missing, &mut Looks::for_level(), &|_, _| true);
         let placed = place(pools, &ways, &counts, &mut left, most, &|_, _| true).len() as u64;
         (placed, left.into_iter().fold(0, u64::saturating_add))
     }

@@ -6,6 +6,7 @@ use hq_core::Request;
 
 use super::{
     assign::{Site, assign},
+    combine::Looks,
     fill::{Way, choose, place, top_up},
     slots::LANES_MAX,
 };
@@ -21,7 +22,7 @@ pub(crate) fn fill_hypothetical<'a>(
 ) -> Vec<u64> {
     let ways: Vec<Way<'_>> = ways.map(|(class, request, value)| Way { class, variant: 0, request, value }).collect();
     let (mut left, may) = (left.to_vec(), |_: usize, _: &Pools| true);
-    let chosen = choose(pools, &ways, &left, most, &may);
+    let chosen = choose(pools, &ways, &left, most, &mut Looks::for_level(), &may);
     let mut placed = place(pools, &ways, &chosen, &mut left, most, &may);
     placed.extend(top_up(pools, &ways, &mut left, most - placed.len() as u64, &may));
     let mut counts = vec![0; left.len()];
@@ -61,7 +62,7 @@ pub(crate) fn workers_used<'a>(
             let most = (LANES_MAX as u64).saturating_sub(*used);
             sites.push(Site { pools: pools.clone(), ways: Rc::clone(ways), most, group: *group });
         }
-        let placed = assign(&mut sites, &mut left.clone(), true, &|_, _, _| true);
+        let placed = assign(&mut sites, &mut left.clone(), true, &mut Looks::for_level(), &|_, _, _| true);
         for ((worker, site), placed) in workers.iter_mut().zip(sites).zip(placed) {
             *worker = (site.pools, worker.1 + placed.len() as u64);
         }

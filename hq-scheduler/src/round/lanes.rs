@@ -130,8 +130,7 @@ impl Scheduler {
 
     /// The best queue of a class; of those of equal rank the one that came first.
     fn best_of_class(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
-        let head = |key: &QueueKey| self.state.ready.get(key).and_then(|set| set.first());
-        self.mind.ranks.best(class).min_by_key(|(_, key)| head(key))
+        self.mind.ranks.first_of_best(class)
     }
 
     /// Whether not anything may overtake a queue while it has no room.

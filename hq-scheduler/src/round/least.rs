@@ -1,14 +1,12 @@
 //! Workers that are to be used well or not at all: they get tasks only if afterwards enough of their cpus are in use.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cell::RefCell, collections::BTreeSet};
 
 use hq_core::{GrantId, ResourceName, Tick, WorkerId};
 
 use super::{
     blocked::Blockers,
+    combine::Looks,
     fill::{Placed, Way, choose_using, place},
     ranks::Walk,
     slots::{LANES_MAX, Slot},
@@ -65,27 +63,34 @@ impl Scheduler {
         let mut most = LANES_MAX.saturating_sub(known.grants.len()) as u64;
         let mut over: BTreeSet<QueueKey> = BTreeSet::new();
         let mut walk = Walk::new(&self.mind.ranks);
+        let mut looks = Looks::for_level();
         while let Some((rank, mut keys)) = walk.level(&self.mind.ranks) {
             keys.retain(|key| !able || self.could_give(now, &blockers.gives, worker, key.class));
             // Queues that would not wait any more stand in nobody's way.
             let others = RefCell::new(blockers.without(&over));
-            let mut left: Vec<u64> =
+            let waiting: Vec<u64> =
                 keys.iter().map(|key| self.state.ready.get(key).map_or(0, |set| set.len())).collect();
-            let ways = self.ways_of_level(now, &keys, known, &pools);
-            let may =
-                |i: usize, pools: &Pools| self.may_pass(now, &mut others.borrow_mut(), rank, keys[i], worker, pools);
+            let lots = self.lots(&keys, &waiting, !others.borrow().reservations.is_empty(), |_| true);
+            let mut left = lots.budgets.clone();
+            let ways = self.ways_of_level(now, &lots.keys, known, &pools);
+            let may = |i: usize, pools: &Pools| {
+                self.may_pass(now, &mut others.borrow_mut(), rank, lots.keys[i], worker, pools)
+            };
             let missing = least.saturating_sub(pools.uses_cpus().parts());
-            let counts = choose_using(&pools, &ways, &left, most, missing, &may);
-            let mut by_queue: BTreeMap<usize, Vec<Placed>> = BTreeMap::new();
+            let counts = choose_using(&pools, &ways, &left, most, missing, &mut looks, &may);
+            let mut by_lot: Vec<Vec<Placed>> = lots.keys.iter().map(|_| vec![]).collect();
             for placed in place(&mut pools, &ways, &counts, &mut left, most, &may) {
                 most -= 1;
-                by_queue.entry(placed.class).or_default().push(placed);
+                by_lot[placed.class].push(placed);
             }
-            plan.extend(by_queue.into_iter().map(|(i, placed)| (keys[i], placed)));
+            let by_queue = lots.hand_out(by_lot, &waiting);
+            let used_up =
+                keys.iter().zip(&waiting).zip(&by_queue).filter(|((_, n), placed)| placed.len() as u64 == **n);
+            over.extend(used_up.map(|((key, _), _)| *key));
+            plan.extend(keys.into_iter().zip(by_queue).filter(|(_, placed)| !placed.is_empty()));
             if pools.uses_cpus().parts() >= least {
                 return Some(plan);
             }
-            over.extend(keys.iter().zip(&left).filter(|(_, left)| **left == 0).map(|(key, _)| *key));
         }
         None
     }

@@ -7,6 +7,7 @@ use hq_core::{ClassId, Quantity, Tick, WorkerId};
 use super::{
     assign::{Site, assign},
     blocked::{Blockers, HeldFor},
+    combine::Looks,
     fill::{Placed, Way},
     lanes::has_time,
     reach::Reach,
@@ -51,23 +52,27 @@ impl Scheduler {
         reach: &Reach<'_>,
         blockers: &mut Blockers,
     ) -> Vec<u64> {
-        let plans = self.plans(keys, reach);
-        let some = if self.is_simple(keys, budgets) { SOME } else { usize::MAX };
-        let (workers, placed) = match self.share_out(now, keys, rank, budgets, reach, &plans, some, blockers) {
-            (workers, placed, true) => (workers, placed),
-            (.., false) => {
-                let (workers, placed, _) =
-                    self.share_out(now, keys, rank, budgets, reach, &plans, usize::MAX, blockers);
-                (workers, placed)
-            }
+        let lots = self.lots(keys, budgets, !blockers.reservations.is_empty(), |key| reach.fresh.contains(key));
+        let plans = self.plans(&lots.keys, reach);
+        let some = if self.is_simple(&lots.keys, &lots.budgets) { SOME } else { usize::MAX };
+        let mut looks = Looks::for_level();
+        let mut first = |most: usize| {
+            self.share_out(now, &lots.keys, rank, &lots.budgets, reach, &plans, most, &mut looks, blockers)
         };
-        let mut slots: Vec<Vec<Slot>> = keys.iter().map(|_| vec![]).collect();
+        let (mut workers, mut placed, is_all) = first(some);
+        if !is_all {
+            (workers, placed, _) = first(usize::MAX);
+        }
+        self.mind.effort.combined += looks.used();
+        let mut slots: Vec<Vec<Slot>> = lots.keys.iter().map(|_| vec![]).collect();
         for (worker, placed) in workers.iter().zip(placed) {
             for (turn, placed) in placed.into_iter().enumerate() {
                 let slot = Slot { worker: *worker, variant: placed.variant, allocation: placed.allocation, turn };
                 slots[placed.class].push(slot);
             }
         }
+        slots.iter_mut().for_each(|slots| slots.sort_by_key(Slot::order));
+        let slots = lots.hand_out(slots, budgets);
         let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
         for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
             let budget = blockers.backlog_budget(slots.len() as u64, *budget);
@@ -99,6 +104,7 @@ impl Scheduler {
         reach: &Reach<'_>,
         plans: &Plans,
         most: usize,
+        looks: &mut Looks,
         blockers: &mut Blockers,
     ) -> (Vec<WorkerId>, Vec<Vec<Placed>>, bool) {
         let mut standing = Standing::default();
@@ -130,7 +136,7 @@ impl Scheduler {
             free || self.passes(now, &mut blockers, rank, &held_for[at], keys[i], workers[at], pools)
         };
         let mut left = budgets.to_vec();
-        let placed = assign(&mut sites, &mut left, free, &may);
+        let placed = assign(&mut sites, &mut left, free, looks, &may);
         (workers, placed, !is_cut || left.iter().all(|left| *left == 0))
     }
 

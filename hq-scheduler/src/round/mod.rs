@@ -17,6 +17,7 @@ mod keep_off;
 mod lanes;
 mod least;
 mod level;
+mod lots;
 mod overdue;
 mod place;
 mod places;

@@ -46,8 +46,10 @@ impl Scheduler {
         let lanes = (self.state.grants.len() as u64).max(LANES_MIN);
         let level = self.mind.waits.levels.entry(rank).or_default();
         if level.due.get(&key).is_none_or(|(known, _)| *known != head) {
-            level.due.insert(key, (head, level.started + lanes * STARTS_PER_LANE));
-            level.find_next();
+            let at = level.started.saturating_add(lanes * STARTS_PER_LANE);
+            // At worst it is looked for too early, once.
+            level.next = if level.due.is_empty() { at } else { level.next.min(at) };
+            level.due.insert(key, (head, at));
         }
     }
 
@@ -154,10 +156,6 @@ impl Scheduler {
             let held = self.mind.held.get(&key).map(|held| self.workers_held(key, held).collect::<Vec<WorkerId>>());
             self.mind.dirty_workers.extend(held.into_iter().flatten());
         }
-    }
-
-    fn head_of(&self, key: QueueKey) -> Option<Ordinal> {
-        self.state.ready.get(&key)?.first()
     }
 }
 

@@ -40,12 +40,13 @@ impl Scheduler {
             }
             self.mind.effort.visited += level.len() as u64;
             let mut open_level = Vec::with_capacity(level.len());
+            let mut finds_room: BTreeMap<(ClassId, bool), bool> = BTreeMap::new();
             for key in level {
                 let fresh = queues.contains(&key);
                 if fresh && let Some(unseen) = open.get_mut(&key.class) {
                     *unseen = unseen.saturating_sub(1);
                 }
-                if self.finds_room(&reach, key.class, fresh) {
+                if *finds_room.entry((key.class, fresh)).or_insert_with(|| self.finds_room(&reach, key.class, fresh)) {
                     open_level.push(key);
                 } else {
                     self.block_waiting(now, &mut blockers, key, rank);
@@ -173,11 +174,12 @@ impl Scheduler {
         if level.len() < 2 {
             return level;
         }
+        let mut values: BTreeMap<ClassId, u64> = BTreeMap::new();
         level.sort_by_cached_key(|key| {
             let class = self.state.classes.get(key.class);
-            let head = self.state.ready.get(key).and_then(|set| set.first());
-            let value = class.requests.iter().map(|request| self.value_anywhere(request)).max().unwrap_or(0);
-            (!class.is_gang(), std::cmp::Reverse(value), head)
+            let value = || class.requests.iter().map(|request| self.value_anywhere(request)).max().unwrap_or(0);
+            let value = *values.entry(key.class).or_insert_with(value);
+            (!class.is_gang(), std::cmp::Reverse(value), self.head_of(*key))
         });
         level
     }

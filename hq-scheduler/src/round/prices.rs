@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use super::{
     assign::{May, Site},
+    combine::Looks,
     fill::{Way, choose, fit},
     joint::share_out,
 };
@@ -15,15 +16,18 @@ const ROUNDS_MAX: u64 = 12;
 /// How many of each way each site gets.
 pub(super) type Shares = Vec<Rc<Vec<u64>>>;
 
-/// The best of several ways to give the sites something; one only where not everything is `free` to be placed.
-pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, may: &May<'_>) -> Shares {
+/// The best of several ways to give the sites something; one only where not everything is `free` to be placed, or when `looks`
+/// are over.
+pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, looks: &mut Looks, may: &May<'_>) -> Shares {
     // The most that a task of a class can be worth.
     let mut worth: Vec<u64> = vec![0; left.len()];
     for way in sites.iter().flat_map(|site| &*site.ways) {
         worth[way.class] = worth[way.class].max(way.value);
     }
+    let groups = sites.iter().map(|site| site.group as u64 + 1).max().unwrap_or(1);
+    looks.divide(groups * ROUNDS_MAX);
     let mut prices: Vec<u64> = vec![0; left.len()];
-    let mut best = fill_all(sites, left, &prices, free, may);
+    let mut best = fill_all(sites, left, &prices, free, looks, may);
     let most = left.iter().zip(&worth).map(|(left, worth)| left.saturating_mul(*worth)).fold(0, u64::saturating_add);
     if sites.len() < 2 || best.value == most {
         return best.shares;
@@ -36,6 +40,10 @@ pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, may: &May<'_>)
     }
     let mut last_left = best.first_left.clone();
     for round in 1..ROUNDS_MAX {
+        if looks.is_over() {
+            break;
+        }
+        looks.divide(groups * (ROUNDS_MAX - round));
         let mut same = true;
         for ((price, worth), left) in prices.iter_mut().zip(&worth).zip(&last_left) {
             let step = worth / (round + 1);
@@ -46,7 +54,7 @@ pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, may: &May<'_>)
         if same {
             break; // Nothing runs out.
         }
-        let next = fill_all(sites, left, &prices, free, may);
+        let next = fill_all(sites, left, &prices, free, looks, may);
         last_left.clone_from(&next.first_left);
         if next.value > best.value {
             best = next;
@@ -63,7 +71,7 @@ struct Filled {
 }
 
 /// Fills the sites with what is worth more than its price, then with the rest.
-fn fill_all(sites: &[Site<'_>], left: &[u64], prices: &[u64], free: bool, may: &May<'_>) -> Filled {
+fn fill_all(sites: &[Site<'_>], left: &[u64], prices: &[u64], free: bool, looks: &mut Looks, may: &May<'_>) -> Filled {
     let mut left = left.to_vec();
     let mut shares: Shares = Vec::with_capacity(sites.len());
     let mut plans: BTreeMap<usize, Plan<'_>> = BTreeMap::new();
@@ -71,7 +79,7 @@ fn fill_all(sites: &[Site<'_>], left: &[u64], prices: &[u64], free: bool, may: &
         let may = |class: usize, pools: &_| may(at, class, pools);
         let plan = plans.entry(site.group).or_insert_with(|| Plan::new(site, prices));
         if !(free && plan.is_best(site, &left)) {
-            let counts = choose(&site.pools, &plan.ways, &left, site.most, &may);
+            let counts = choose(&site.pools, &plan.ways, &left, site.most, looks, &may);
             let mut all = vec![0; site.ways.len()];
             plan.at.iter().zip(counts).for_each(|(i, n)| all[*i] = n);
             plan.counts = Some(Rc::new(all));
@@ -86,7 +94,7 @@ fn fill_all(sites: &[Site<'_>], left: &[u64], prices: &[u64], free: bool, may: &
     let first_left = left.clone();
     if free && prices.iter().any(|price| *price > 0) {
         for (site, counts) in sites.iter().zip(&mut shares) {
-            top_up(site, counts, &mut left);
+            top_up(site, counts, &mut left, looks);
         }
     }
     let value = |(site, counts): (&Site<'_>, &Rc<Vec<u64>>)| {
@@ -138,7 +146,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Adds what still fits as far as amounts say, the most valuable first.
-fn top_up(site: &Site<'_>, counts: &mut Rc<Vec<u64>>, left: &mut [u64]) {
+fn top_up(site: &Site<'_>, counts: &mut Rc<Vec<u64>>, left: &mut [u64], looks: &mut Looks) {
     let mut room = site.pools.room();
     let needs: Vec<_> = site.ways.iter().map(|way| site.pools.need(way.request)).collect();
     for (need, n) in needs.iter().zip(&**counts).filter(|(_, n)| **n > 0) {
@@ -148,7 +156,8 @@ fn top_up(site: &Site<'_>, counts: &mut Rc<Vec<u64>>, left: &mut [u64]) {
     }
     let mut order: Vec<usize> = (0..site.ways.len()).filter(|i| left[site.ways[*i].class] > 0).collect();
     order.sort_by_key(|i| std::cmp::Reverse(site.ways[*i].value));
-    let mut most = site.most - counts.iter().sum::<u64>();
+    let placed = counts.iter().sum::<u64>();
+    let mut most = site.most - placed;
     for i in order {
         let Some(need) = &needs[i] else { continue };
         let class = site.ways[i].class;
@@ -158,6 +167,7 @@ fn top_up(site: &Site<'_>, counts: &mut Rc<Vec<u64>>, left: &mut [u64]) {
             most -= 1;
         }
     }
+    looks.spend(site.most - most);
 }
 
 #[cfg(test)]
@@ -182,7 +192,8 @@ mod tests {
             ([4, 4], [[4, 0], [4, 0]]),
         ] {
             let site = |most| Site { pools: pools.clone(), ways: Rc::clone(&ways), most, group: 0 };
-            let filled = fill_all(&limits.map(site), &[100, 100], &[0, 0], true, &|_, _, _| true);
+            let filled =
+                fill_all(&limits.map(site), &[100, 100], &[0, 0], true, &mut Looks::for_level(), &|_, _, _| true);
             let shares: Vec<&[u64]> = filled.shares.iter().map(|counts| &counts[..]).collect();
             assert_eq!(shares, expected, "{limits:?}");
         }

@@ -3,26 +3,34 @@ use std::{
     ops::Bound,
 };
 
-use hq_core::{ClassId, Tick};
+use hq_core::{ClassId, Ordinal, Tick};
 
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
 /// The queues that wait, the best first; kept from one round to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
-    of: BTreeMap<QueueKey, Rank>,
+    of: BTreeMap<QueueKey, (Rank, Option<Ordinal>)>,
     by_class: BTreeSet<(ClassId, Rank, Option<QueueKey>)>,
+    /// The same in order of their first tasks among those of equal rank.
+    by_first: BTreeSet<(ClassId, Rank, Option<Ordinal>, Option<QueueKey>)>,
     /// The best queue of each class.
     heads: BTreeSet<(Rank, QueueKey)>,
 }
 
 impl Ranks {
-    /// Says the rank of a queue, or that it does not wait any more.
-    fn set(&mut self, key: QueueKey, rank: Option<Rank>) {
+    /// Says the rank of a queue and its first task, or that it does not wait any more.
+    fn set(&mut self, key: QueueKey, rank: Option<Rank>, first: Option<Ordinal>) {
         let before = match rank {
-            Some(rank) => self.of.insert(key, rank),
+            Some(rank) => self.of.insert(key, (rank, first)),
             None => self.of.remove(&key),
         };
+        let own = |(rank, first)| (key.class, rank, first, Some(key));
+        if let Some(before) = before {
+            self.by_first.remove(&own(before));
+        }
+        self.by_first.extend(rank.map(|rank| own((rank, first))));
+        let before = before.map(|(rank, _)| rank);
         if before == rank {
             return;
         }
@@ -38,7 +46,7 @@ impl Ranks {
 
     /// Rank of a queue; none where it does not wait.
     pub(super) fn of(&self, key: QueueKey) -> Option<Rank> {
-        self.of.get(&key).copied()
+        self.of.get(&key).map(|(rank, _)| *rank)
     }
 
     /// The best queue of each class, from the best rank down.
@@ -56,11 +64,11 @@ impl Ranks {
         self.after(class, Bound::Included((class, (i64::MIN, i64::MIN), None))).next()
     }
 
-    /// The best queues of a class, which are of equal rank.
-    pub(super) fn best(&self, class: ClassId) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
-        let queues = self.after(class, Bound::Included((class, (i64::MIN, i64::MIN), None)));
-        let best = self.head(class).map(|(rank, _)| rank);
-        queues.take_while(move |(rank, _)| Some(*rank) == best)
+    /// The best queue of a class; of those of equal rank the one whose first task came first.
+    pub(super) fn first_of_best(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
+        let (rank, _) = self.head(class)?;
+        let mut queues = self.by_first.range((class, rank, None, None)..);
+        queues.next().and_then(|(_, rank, _, key)| Some((*rank, (*key)?)))
     }
 
     /// The queue of the same class that comes after `queue`.
@@ -146,7 +154,7 @@ impl Scheduler {
 
     fn set_rank(&mut self, key: QueueKey, rank: Option<Rank>) {
         let before = self.mind.ranks.of(key);
-        self.mind.ranks.set(key, rank);
+        self.mind.ranks.set(key, rank, self.head_of(key));
         if let Some(before) = before.filter(|before| Some(*before) != rank) {
             self.mind.waits.leave(key, before);
         }

@@ -28,6 +28,13 @@ pub(super) struct Slot {
     pub(super) turn: usize,
 }
 
+impl Slot {
+    /// In this order lanes get their first tasks.
+    pub(super) const fn order(&self) -> (usize, WorkerId) {
+        (self.turn, self.worker)
+    }
+}
+
 impl Scheduler {
     /// Starts up to `budget` tasks of a queue; says how many.
     pub(super) fn place_queue(
@@ -109,7 +116,7 @@ impl Scheduler {
 
     /// Tasks go to the lanes turn by turn, so that those of low number start everywhere first; then the backlogs.
     pub(super) fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
-        slots.sort_by_key(|slot| (slot.turn, slot.worker));
+        slots.sort_by_key(Slot::order);
         let heads = self.peek(key, slots.len() as u64);
         let mut heads = heads.into_iter().flat_map(OrdinalRange::iter);
         let mut grants = Vec::new();
