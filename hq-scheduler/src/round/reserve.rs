@@ -36,10 +36,7 @@ impl Scheduler {
 
     /// How long the first task of a queue runs, as far as somebody said or it was measured.
     fn expected_run_of(&self, key: QueueKey) -> Option<Span> {
-        key.estimate.or_else(|| {
-            let head = self.state.ready.get(&key)?.first()?;
-            self.mind.mean_run.get(&self.state.submit_of(head)?.0).copied()
-        })
+        key.estimate.or_else(|| self.expected_run(self.state.ready.get(&key)?.first()?))
     }
 
     /// The worker where it can start first; of several the one of lowest id.

@@ -167,7 +167,7 @@ impl Scheduler {
     }
 
     /// How long a task runs, as far as somebody said or it was measured.
-    fn expected_run(&self, task: hq_core::Ordinal) -> Option<Span> {
+    pub(super) fn expected_run(&self, task: hq_core::Ordinal) -> Option<Span> {
         let (base, submit) = self.state.submit_of(task)?;
         submit.key(task.0 - base.0).estimate.or_else(|| self.mind.mean_run.get(&base).copied())
     }

@@ -3,13 +3,13 @@ use std::collections::BTreeSet;
 use hq_core::{Amount, Policy, Quantity, Request, ResourceKind, WorkerConfig};
 use hq_scheduler::pool::Pools;
 
-use super::{Invariant, Step, What};
+use super::{Invariant, Sample, Step, What};
 
 /// I6: `allocate` finds a place exactly where there is one by plain counting, what it finds can be taken, and `fits_count`
 /// agrees. A strict policy may refuse more than counting does.
 #[derive(Debug, Default)]
 pub struct FitsIsAllocate {
-    steps: u64,
+    sample: Sample,
 }
 
 /// Free states change slowly: one step in so many is looked at.
@@ -22,8 +22,7 @@ impl Invariant for FitsIsAllocate {
 
     fn observe(&mut self, step: &Step<'_>) -> Result<(), String> {
         let What::Settled(core) = step.what else { return Ok(()) };
-        self.steps += 1;
-        if !self.steps.is_multiple_of(EVERY) {
+        if !self.sample.is_due(EVERY) {
             return Ok(());
         }
         let waiting =

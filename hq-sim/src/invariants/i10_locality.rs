@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{Allocation, Amount, Fact, GrantId, Policy, Quantity, Request, ResourceEntry, WorkerConfig, WorkerId};
 use hq_scheduler::pool::Pools;
 
-use super::{Invariant, Step, What, waiting::waiting};
+use super::{Invariant, Sample, Step, What, waiting::waiting};
 use crate::model::Model;
 
 /// I10: a grant of a resource with groups lies in the fewest that have enough now, of a strict policy in as few as on an idle
@@ -13,7 +13,7 @@ use crate::model::Model;
 /// leave free.
 #[derive(Debug, Default)]
 pub struct Locality {
-    steps: u64,
+    sample: Sample,
     opened: Vec<GrantId>,
     /// What was given back in this step, maybe after the decisions.
     closed: Vec<(WorkerId, Allocation)>,
@@ -42,8 +42,7 @@ impl Invariant for Locality {
                 for grant in std::mem::take(&mut self.opened) {
                     check_grant(step.model, grant, &closed).map_err(|what| format!("grant {grant}: {what}"))?;
                 }
-                self.steps += 1;
-                if !self.steps.is_multiple_of(EVERY) {
+                if !self.sample.is_due(EVERY) {
                     return Ok(());
                 }
                 for needs in waiting(step.model) {

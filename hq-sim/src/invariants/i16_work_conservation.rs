@@ -4,7 +4,7 @@ use hq_core::{Blocker, Obstacle, Tick, WorkerId};
 use hq_scheduler::Scheduler;
 
 use super::{
-    Invariant, Step, What,
+    Invariant, Sample, Step, What,
     waiting::{Waiting, has_room, in_gangs, lives_for, waiting},
 };
 use crate::model::{Model, ModelWorker};
@@ -13,7 +13,7 @@ use crate::model::{Model, ModelWorker};
 /// waits, could use this worker, and goes first by the order that decides; and then it is told for whose.
 #[derive(Debug, Default)]
 pub struct WorkConservation {
-    steps: u64,
+    sample: Sample,
 }
 
 /// One step in so many is looked at.
@@ -26,8 +26,7 @@ impl Invariant for WorkConservation {
 
     fn observe(&mut self, step: &Step<'_>) -> Result<(), String> {
         let What::Settled(core) = step.what else { return Ok(()) };
-        self.steps += 1;
-        if !self.steps.is_multiple_of(EVERY) {
+        if !self.sample.is_due(EVERY) {
             return Ok(());
         }
         let all = waiting(step.model);

@@ -2,7 +2,7 @@ use hq_core::{GrantId, Tick};
 use hq_scheduler::Scheduler;
 
 use super::{
-    Invariant, Step, What,
+    Invariant, Sample, Step, What,
     waiting::{Waiting, has_room, in_gangs, lives_for, waiting},
 };
 use crate::model::{Model, ModelGrant, ModelTask};
@@ -11,7 +11,7 @@ use crate::model::{Model, ModelGrant, ModelTask};
 /// any more itself: they are being called back.
 #[derive(Debug, Default)]
 pub struct Backlogs {
-    steps: u64,
+    sample: Sample,
 }
 
 /// One step in so many is looked at.
@@ -24,8 +24,7 @@ impl Invariant for Backlogs {
 
     fn observe(&mut self, step: &Step<'_>) -> Result<(), String> {
         let What::Settled(core) = step.what else { return Ok(()) };
-        self.steps += 1;
-        if !self.steps.is_multiple_of(EVERY) {
+        if !self.sample.is_due(EVERY) {
             return Ok(());
         }
         let all = waiting(step.model);

@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 
 use hq_core::{Standing, Tick};
 
-use super::{Invariant, Step, What, waiting::Waiting, waiting::lives_for, waiting::waiting};
+use super::{Invariant, Sample, Step, What, waiting::Waiting, waiting::lives_for, waiting::waiting};
 use crate::model::{Model, ModelWorker};
 
 /// I21: what no worker that is there could ever run is told to be so in the same step, and nothing else is.
 #[derive(Debug, Default)]
 pub struct Infeasible {
-    steps: u64,
+    sample: Sample,
 }
 
 /// One step in so many is looked at.
@@ -21,8 +21,7 @@ impl Invariant for Infeasible {
 
     fn observe(&mut self, step: &Step<'_>) -> Result<(), String> {
         let What::Settled(core) = step.what else { return Ok(()) };
-        self.steps += 1;
-        if !self.steps.is_multiple_of(EVERY) {
+        if !self.sample.is_due(EVERY) {
             return Ok(());
         }
         for needs in waiting(step.model) {

@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 use hq_core::{Request, Span, WorkerConfig};
 use hq_scheduler::{Scheduler, WorkerType, pool::Pools};
 
-use super::{Invariant, Step, What, waiting::waiting};
+use super::{Invariant, Sample, Step, What, waiting::waiting};
 use crate::model::ModelTask;
 
 /// I22: nobody asks for more new workers than the tasks that wait now could use at once: one for each, as many as it is wide for
 /// a gang, none for what such a worker could never run. Tasks that still wait for others count nothing.
 #[derive(Debug, Default)]
 pub struct HonestDemand {
-    steps: u64,
+    sample: Sample,
 }
 
 /// One step in so many is looked at.
@@ -25,8 +25,7 @@ impl Invariant for HonestDemand {
 
     fn observe(&mut self, step: &Step<'_>) -> Result<(), String> {
         let What::Settled(core) = step.what else { return Ok(()) };
-        self.steps += 1;
-        if !self.steps.is_multiple_of(EVERY) {
+        if !self.sample.is_due(EVERY) {
             return Ok(());
         }
         // New workers like one of those that are there.

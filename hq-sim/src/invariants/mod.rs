@@ -98,4 +98,5 @@ pub use i27_monotone::{Fits, fits, monotone};
 pub use i28_makespan::within_twice;
 pub use i29_cancel::CanceledStay;
 pub use i30_idempotence::Idempotence;
+use step::Sample;
 pub use step::{Freshness, Invariant, Step, What, all};

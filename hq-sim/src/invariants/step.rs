@@ -19,6 +19,20 @@ pub trait Invariant: fmt::Debug {
     fn observe(&mut self, step: &Step<'_>) -> Result<(), String>;
 }
 
+/// Picks one step in so many: what costs much is not looked at each time.
+#[derive(Debug, Default)]
+pub(super) struct Sample {
+    steps: u64,
+}
+
+impl Sample {
+    /// Counts a step; whether it is one in `every`.
+    pub(super) const fn is_due(&mut self, every: u64) -> bool {
+        self.steps += 1;
+        self.steps.is_multiple_of(every)
+    }
+}
+
 /// One thing that happened, and what was so before.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
