@@ -7,6 +7,7 @@ use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, Ta
 use crate::{
     CancelToken, Effort,
     idle::Idle,
+    lanes_of_submit::LanesOfSubmit,
     policy::{Rank, Typical},
     popular::Popular,
     rooms::{Makes, Rooms},
@@ -22,8 +23,7 @@ pub(crate) struct Mind {
     pub(crate) hungry: BTreeSet<GrantId>,
     /// Lanes with tasks that have not started.
     pub(crate) deep: BTreeSet<GrantId>,
-    /// Tasks of all lanes, as start to end and lane; only until a lane gets or loses some, for many cancels in a row.
-    pub(crate) places: Option<BTreeMap<Ordinal, (Ordinal, GrantId)>>,
+    pub(crate) lanes_of_submit: LanesOfSubmit,
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
     /// How many of them each worker has.
     pub(crate) runs: BTreeMap<ClassId, BTreeMap<WorkerId, u32>>,

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use hq_core::{Fact, GrantId, Record, Tick, WorkerId};
+use hq_core::{Fact, GrantId, OrdinalRange, Record, Tick, WorkerId};
 
 use crate::{
     Action,
@@ -108,11 +108,9 @@ impl Scheduler {
 
     /// Keeps the books of lanes that are not in the lasting state.
     fn follow_lanes(&mut self, at: Tick, fact: &Fact) {
-        if !matches!(fact, Fact::TasksCanceled { .. } | Fact::TasksAborted { .. } | Fact::JobCanceled { .. }) {
-            self.mind.places = None;
-        }
         match fact {
-            Fact::GrantOpened { grant, workers, class, .. } => {
+            Fact::GrantOpened { grant, workers, class, tasks, .. } => {
+                self.note_lane_got(*grant, tasks);
                 self.mind.lanes.insert(*grant, LaneMind::default());
                 *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
                 if let Some(main) = workers.first() {
@@ -127,6 +125,15 @@ impl Scheduler {
             | Fact::TasksFinished { grant, .. }
             | Fact::TaskKilled { grant, .. }
             | Fact::TaskFailed { grant: Some(grant), .. } => {
+                match fact {
+                    Fact::GrantExtended { tasks, .. } => self.note_lane_got(*grant, tasks),
+                    Fact::GrantReturned { tasks, .. } => self.note_lane_lost(*grant, tasks),
+                    Fact::TasksFinished { ends, .. } => self.note_lane_lost(*grant, &ends.tasks),
+                    Fact::TaskKilled { task, .. } | Fact::TaskFailed { task, .. } => {
+                        self.note_lane_lost(*grant, &[OrdinalRange::one(*task)])
+                    }
+                    _ => {}
+                }
                 self.note_depth(*grant);
                 self.charge(at, *grant);
                 self.mind.stir(*grant);
@@ -158,6 +165,7 @@ impl Scheduler {
                 runs.remove(&lane.worker());
             }
         }
+        self.mind.lanes_of_submit.close(&self.state, grant, lane);
         let mind = self.mind.lanes.remove(&grant).unwrap_or_default();
         if let Some(not_after) = mind.not_after {
             self.mind.limits.remove(&(not_after, grant));
