@@ -4,7 +4,7 @@ use hq_core::{Fact, GrantId, OrdinalRange, Record, Tick, WorkerId};
 
 use crate::{
     Action,
-    mind::{LaneMind, Mind},
+    mind::Mind,
     policy::{Order, Placement, Policies},
     state::{Effects, State},
 };
@@ -111,7 +111,6 @@ impl Scheduler {
         match fact {
             Fact::GrantOpened { grant, workers, class, tasks, .. } => {
                 self.note_lane_got(*grant, tasks);
-                self.mind.lanes.insert(*grant, LaneMind::default());
                 *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
                 if let Some(main) = workers.first() {
                     *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
@@ -145,11 +144,7 @@ impl Scheduler {
     fn note_depth(&mut self, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         let started = u64::from(lane.running.is_some());
-        if lane.tasks.len() > started {
-            self.mind.deep.insert(grant);
-        } else {
-            self.mind.deep.remove(&grant);
-        }
+        self.mind.set_deep(lane.class, grant, lane.tasks.len() > started);
     }
 
     fn close_lane_books(&mut self, at: Tick, grant: GrantId) {
@@ -165,6 +160,7 @@ impl Scheduler {
                 runs.remove(&lane.worker());
             }
         }
+        self.mind.set_deep(lane.class, grant, false);
         self.mind.lanes_of_submit.close(&self.state, grant, lane);
         let mind = self.mind.lanes.remove(&grant).unwrap_or_default();
         if let Some(not_after) = mind.not_after {
@@ -173,7 +169,6 @@ impl Scheduler {
         if let Some(charge) = mind.charge {
             self.discharge(at, charge);
         }
-        self.mind.deep.remove(&grant);
         self.mind.hungry.remove(&grant);
         self.mind.stir(grant);
         self.mind.awaited.remove(&grant);

@@ -74,7 +74,7 @@ impl Scheduler {
     /// Asks a lane for tasks that have not started; the answer carries the number returned.
     pub(crate) fn recall(&mut self, grant: GrantId, tasks: Vec<OrdinalRange>) -> Option<u32> {
         let worker = self.state.grants.get(&grant)?.worker();
-        let lane = self.mind.lanes.get_mut(&grant)?;
+        let lane = self.mind.lanes.entry(grant).or_default();
         lane.last_recall += 1;
         let n = lane.last_recall;
         lane.recalls.insert(n, tasks.clone());
