@@ -3,10 +3,17 @@
 mod args;
 mod build;
 mod checks;
+mod directives;
+mod entries;
+mod limits;
+mod options;
 mod run;
+mod tasks;
 
 pub(crate) use args::Args;
 pub(crate) use run::run;
+
+use options::Options;
 
 #[cfg(test)]
 mod tests;
