@@ -5,13 +5,12 @@ mod build;
 mod checks;
 mod directives;
 mod entries;
-mod limits;
 mod options;
 mod run;
 mod tasks;
 
 pub(crate) use args::Args;
-pub(crate) use run::run;
+pub(crate) use run::{hand_over, run};
 
 use options::Options;
 

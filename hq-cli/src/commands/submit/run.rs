@@ -14,13 +14,13 @@ use super::{
     build::{Parts, build},
     checks::check,
     directives,
-    limits::PAYLOAD_MAX,
     tasks::Tasks,
 };
 use crate::{
     commands::watch::watch,
     context::Context,
     output::{Mode, Output},
+    program::PAYLOAD_MAX,
     server::{Server, unexpected},
 };
 
