@@ -13,6 +13,7 @@ pub(crate) struct StdoutClosed;
 pub(crate) struct Output {
     mode: Mode,
     colors: bool,
+    is_terminal: bool,
     wrote: bool,
     writer: BufWriter<Stdout>,
 }
@@ -24,7 +25,8 @@ impl Output {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let colors = colors.resolve(stdout.is_terminal(), no_color);
-        Self { mode, colors, wrote: false, writer: BufWriter::new(stdout) }
+        let is_terminal = stdout.is_terminal();
+        Self { mode, colors, is_terminal, wrote: false, writer: BufWriter::new(stdout) }
     }
 
     /// The form of the output.
@@ -36,6 +38,25 @@ impl Output {
     pub(crate) fn line(&mut self, text: &str) -> anyhow::Result<()> {
         self.raw(inert(text).as_bytes())?;
         self.raw(b"\n")
+    }
+
+    /// A line in place of the last one, on a terminal; nothing elsewhere.
+    pub(crate) fn redraw(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.is_terminal && self.mode == Mode::Cli {
+            self.raw(format!("\r\x1b[2K{}", inert(text)).as_bytes())?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The end of what was [redrawn](Self::redraw): elsewhere than on a terminal, the only line of it.
+    pub(crate) fn redrawn(&mut self, text: &str) -> anyhow::Result<()> {
+        self.redraw(text)?;
+        match (self.mode, self.is_terminal) {
+            (Mode::Cli, true) => self.raw(b"\n"),
+            (Mode::Cli, false) => self.line(text),
+            (Mode::Json | Mode::Quiet, _) => Ok(()),
+        }
     }
 
     /// A table.

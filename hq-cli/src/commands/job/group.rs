@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{cancel, cat, close, forget, info, list, open, summary, task_ids, wait};
+use super::{cancel, cat, close, forget, info, list, open, submit_file, summary, task_ids, wait};
 use crate::commands::submit;
 use crate::context::Context;
 
@@ -15,6 +15,8 @@ pub(crate) enum Command {
     Info(info::Args),
     /// Submit a program as a job (the same as `hq submit`)
     Submit(submit::Args),
+    /// Submit tasks that a file describes
+    SubmitFile(submit_file::Args),
     /// Wait until jobs have ended
     Wait(wait::Args),
     /// Print outputs of tasks
@@ -39,6 +41,7 @@ impl Command {
             Self::Summary(args) => summary::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
             Self::Submit(args) => submit::run(args, context).await,
+            Self::SubmitFile(args) => submit_file::run(args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
             Self::Cat(args) => cat::run(args, context).await,
             Self::Cancel(args) => cancel::run(args, context).await,

@@ -8,6 +8,7 @@ mod group;
 mod info;
 mod list;
 mod open;
+mod submit_file;
 mod summary;
 mod task_ids;
 mod wait;
