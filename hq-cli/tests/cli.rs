@@ -50,6 +50,8 @@ const COMMANDS: &[&[&str]] = &[
     &["job", "open"],
     &["job", "close"],
     &["task", "list"],
+    &["task", "info"],
+    &["task", "explain"],
     &["simulate"],
 ];
 
