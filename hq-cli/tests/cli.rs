@@ -51,6 +51,8 @@ const COMMANDS: &[&[&str]] = &[
     &["job", "open"],
     &["job", "close"],
     &["task", "list"],
+    &["task", "info"],
+    &["task", "explain"],
     &["simulate"],
 ];
 

@@ -1,4 +1,4 @@
-use hq_core::Selector;
+use hq_core::{IdList, Selector};
 
 use super::values::ids;
 
@@ -24,11 +24,40 @@ pub(crate) fn jobs_without_all(text: &str) -> Result<Selector, String> {
     }
 }
 
+/// Reads `last` or one id.
+///
+/// # Errors
+/// For anything else.
+pub(crate) fn job(text: &str) -> Result<Selector, String> {
+    match text {
+        "last" => Ok(Selector::Last),
+        _ => text
+            .replace('_', "")
+            .parse()
+            .map(|id| Selector::Ids(IdList::range(id, 1)))
+            .map_err(|_| "expected `last` or the id of a job".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hq_core::IdList;
-
     use super::*;
+
+    #[test]
+    fn one_job() {
+        for (text, expected) in [
+            ("last", Some(Selector::Last)),
+            ("7", Some(Selector::Ids(IdList::range(7, 1)))),
+            ("1_0", Some(Selector::Ids(IdList::range(10, 1)))),
+            ("1-2", None),
+            ("all", None),
+            ("-1", None),
+            ("4294967296", None),
+            ("", None),
+        ] {
+            assert_eq!(job(text).ok(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn vectors() {

@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::list;
+use super::{explain, info, list};
 use crate::context::Context;
 
 /// Commands about tasks.
@@ -8,6 +8,10 @@ use crate::context::Context;
 pub(crate) enum Command {
     /// List tasks of jobs
     List(list::Args),
+    /// Show tasks with all details
+    Info(info::Args),
+    /// Show what a task waits for, and which workers could run it
+    Explain(explain::Args),
 }
 
 impl Command {
@@ -15,6 +19,8 @@ impl Command {
     pub(crate) async fn run(self, context: &mut Context) -> anyhow::Result<()> {
         match self {
             Self::List(args) => list::run(args, context).await,
+            Self::Info(args) => info::run(args, context).await,
+            Self::Explain(args) => explain::run(args, context).await,
         }
     }
 }
