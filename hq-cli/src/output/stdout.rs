@@ -9,10 +9,14 @@ use super::{ColorPolicy, Mode, Table, inert};
 #[error("standard output is closed")]
 pub(crate) struct StdoutClosed;
 
+/// Characters in a line of what is no terminal.
+const PAGE: usize = 120;
+
 /// Standard output and the form of what is written to it.
 pub(crate) struct Output {
     mode: Mode,
     colors: bool,
+    is_terminal: bool,
     wrote: bool,
     writer: BufWriter<Stdout>,
 }
@@ -23,13 +27,32 @@ impl Output {
         let stdout = io::stdout();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        let colors = colors.resolve(stdout.is_terminal(), no_color);
-        Self { mode, colors, wrote: false, writer: BufWriter::new(stdout) }
+        let is_terminal = stdout.is_terminal();
+        let colors = colors.resolve(is_terminal, no_color);
+        Self { mode, colors, is_terminal, wrote: false, writer: BufWriter::new(stdout) }
     }
 
     /// The form of the output.
     pub(crate) const fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// Whether colours are used.
+    pub(crate) const fn colors(&self) -> bool {
+        self.colors
+    }
+
+    /// Whether people look at it.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Characters in a line that is not to be wrapped: of a terminal as many as it has, less one for the cursor.
+    pub(crate) fn width(&self) -> usize {
+        match terminal_size::terminal_size() {
+            Some((width, _)) if self.is_terminal => usize::from(width.0).saturating_sub(1),
+            _ => PAGE,
+        }
     }
 
     /// A line of text, made inert.
