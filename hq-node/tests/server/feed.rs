@@ -57,8 +57,8 @@ fn the_life_of_a_job_is_told() {
     assert!(told.windows(2).all(|pair| pair[0].seq <= pair[1].seq && pair[0].at <= pair[1].at));
     let EventKind::TaskStarted { job, task, workers, .. } = &told[3].kind else { panic!("started") };
     assert_eq!((*job, *task, &workers[..]), (JobId(1), TaskNumber(0), &[worker.id][..]));
-    let EventKind::TasksFinished { worker: on, tasks, .. } = &told[4].kind else { panic!("finished") };
-    assert_eq!((*on, tasks.len()), (worker.id, 1));
+    let EventKind::TasksFinished { workers: on, tasks, .. } = &told[4].kind else { panic!("finished") };
+    assert_eq!((&on[..], tasks.len()), (&[worker.id][..], 1));
     let told_by_log = rig.log.iter().map(|(seq, _)| *seq).max().unwrap();
     assert!(told[5].seq <= told_by_log);
 }
