@@ -55,6 +55,7 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "list"],
     &["task", "info"],
     &["task", "explain"],
+    &["task", "notify"],
     &["simulate"],
 ];
 

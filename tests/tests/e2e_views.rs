@@ -1,6 +1,6 @@
 //! What is shown of jobs and tasks: `hq task info|explain`, `hq job status|why|progress`.
 
-use hq_tests::{Cluster, Table};
+use hq_tests::{Cluster, Table, finish};
 use serde_json::json;
 
 const LABELS: &str = "Task ID,State,Command,Environment,Worker,Start,End,Makespan,Workdir,Stdout,Stderr,Time limit,\
@@ -151,4 +151,45 @@ fn jobs_are_cancelled_word_by_word() {
     let line = |job| format!("INFO Job {job} canceled (1 tasks canceled, 0 tasks already finished)");
     assert_eq!(lines, [line(1), line(3)]);
     cluster.hq(&["job", "cancel", "all", "1"]).fails(1);
+}
+
+#[test]
+fn words_of_tasks_reach_who_waits() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "4");
+    let script = "for i in 1 2 3; do \"$HQ\" task notify \"word $i of $HQ_TASK_ID\" || exit 9; done";
+    let log = r#"echo "$HQ_JOB_ID $HQ_TASK_ID $HQ_WORKER_ID $0" >> log"#;
+    let notify = format!("--on-notify=bash -c '{log}'");
+    let output = cluster.hq(&["submit", "--wait", &notify, "--array=1-4", "bash", "-c", script]);
+    assert_eq!(output.ok(), "Job submitted successfully, job ID: 1\n");
+    let mut lines: Vec<_> = cluster.read("log").lines().map(str::to_owned).collect();
+    assert!(lines.iter().filter(|line| line.starts_with("1 2 ")).is_sorted(), "in order: {lines:?}");
+    lines.sort();
+    let expected: Vec<_> =
+        (1..=4).flat_map(|task| (1..=3).map(move |i| format!("1 {task} 1 word {i} of {task}"))).collect();
+    assert_eq!(lines, expected, "all of them, before the command returned");
+    assert_eq!(cluster.stats(1)["finished"], 4);
+}
+
+#[test]
+fn who_is_told_nothing_says_so() {
+    let mut cluster = Cluster::start();
+    let outside = cluster.hq(&["task", "notify", "hello"]).fails(1);
+    assert!(outside.contains("works only inside of a task: the variable HQ_ACCESS_KEY is not set"), "{outside}");
+    let wrong = finish(cluster.command(&["task", "notify", "hello"]).env("HQ_ACCESS_KEY", "no key")).fails(1);
+    assert!(wrong.contains("expected SOCKET:TOKEN"), "{wrong}");
+    cluster.hq(&["submit", "--on-notify=true", "true"]).fails(1);
+    cluster.hq(&["submit", "--wait", "--on-notify='", "true"]).fails(2);
+
+    let _worker = cluster.worker("w", "1");
+    // The key is good as long as its task runs, and only for so many bytes.
+    let script = "echo $HQ_ACCESS_KEY > key; stat -c %a ${HQ_ACCESS_KEY%:*} > mode; \
+                  $HQ task notify $(printf %01024d 0) && ! $HQ task notify $(printf %01025d 0)";
+    let failing = "--on-notify=bash -c 'exit 3'";
+    let output = cluster.hq(&["submit", "--wait", failing, "bash", "-c", script]);
+    assert!(output.log().contains("WARN The program of --on-notify failed for task 0: exit status: 3"), "{output:?}");
+    assert_eq!((cluster.stats(1)["finished"].as_u64(), cluster.read("mode").trim()), (Some(1), "600"));
+    let late =
+        finish(cluster.command(&["task", "notify", "x"]).env("HQ_ACCESS_KEY", cluster.read("key").trim())).fails(1);
+    assert!(late.contains("it has ended"), "{late}");
 }

@@ -1,12 +1,12 @@
 //! The commands: one file each, with its options and what it does.
 
 mod job;
-mod progress;
 mod server;
 mod simulate;
 mod submit;
 mod task;
 mod tree;
+mod watch;
 mod worker;
 
 pub(crate) use tree::Command;

@@ -1,4 +1,4 @@
-//! Tables, colours, times and standard output; knows nothing of jobs and workers.
+//! Tables, colours, times, lines of progress and standard output.
 
 mod cell;
 mod color;

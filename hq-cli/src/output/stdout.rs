@@ -61,6 +61,25 @@ impl Output {
         self.raw(b"\n")
     }
 
+    /// A line in place of the last one, on a terminal; nothing elsewhere. The text is inert but for its colours.
+    pub(crate) fn redraw(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.is_terminal && self.mode == Mode::Cli {
+            self.raw(format!("\r\x1b[2K{text}").as_bytes())?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The end of what was [redrawn](Self::redraw): elsewhere than on a terminal, the only line of it.
+    pub(crate) fn redrawn(&mut self, text: &str) -> anyhow::Result<()> {
+        self.redraw(text)?;
+        match (self.mode, self.is_terminal) {
+            (Mode::Cli, true) => self.raw(b"\n"),
+            (Mode::Cli, false) if !text.is_empty() => self.raw(format!("{text}\n").as_bytes()),
+            _ => Ok(()),
+        }
+    }
+
     /// A table.
     pub(crate) fn table(&mut self, table: &Table) -> anyhow::Result<()> {
         let text = table.draw(self.colors);

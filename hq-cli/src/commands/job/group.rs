@@ -14,7 +14,7 @@ pub(crate) enum Command {
     /// Show jobs with all details
     Info(info::Args),
     /// Submit a program as a job (the same as `hq submit`)
-    Submit(submit::Args),
+    Submit(Box<submit::Args>),
     /// Wait until jobs have ended
     Wait(wait::Args),
     /// Show how far jobs are until they have ended
@@ -44,7 +44,7 @@ impl Command {
             Self::List(args) => list::run(args, context).await,
             Self::Summary(args) => summary::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
-            Self::Submit(args) => submit::run(args, context).await,
+            Self::Submit(args) => submit::run(*args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
             Self::Progress(args) => progress::run(args, context).await,
             Self::Status(args) => status::run(args, context).await,

@@ -1,7 +1,7 @@
 use hq_core::Selector;
 use tracing::warn;
 
-use crate::{commands::progress::watch_progress, context::Context, parse};
+use crate::{commands::watch::watch, context::Context, parse};
 
 /// Options of `job progress`.
 #[derive(Debug, clap::Args)]
@@ -19,5 +19,5 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         warn!("There are no jobs to wait for");
         return Ok(());
     }
-    watch_progress(&server, &args.selector, true, context).await
+    watch(&server, args.selector, true, &mut context.out).await
 }
