@@ -79,9 +79,8 @@ impl Scheduler {
         let workers = workers.iter().filter_map(|worker| self.state.workers.get(worker));
         let grants: BTreeSet<GrantId> =
             workers.flat_map(|worker| worker.grants.iter().chain(&worker.gang)).copied().collect();
-        let is_deep = |grant: &GrantId| {
-            self.state.grants.get(grant).is_some_and(|lane| self.mind.is_deep(lane.class, *grant))
-        };
+        let is_deep =
+            |grant: &GrantId| self.state.grants.get(grant).is_some_and(|lane| self.mind.is_deep(lane.class, *grant));
         grants.into_iter().filter(is_deep).collect()
     }
 

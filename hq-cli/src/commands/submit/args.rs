@@ -2,7 +2,11 @@ use std::ffi::OsString;
 
 use clap::ValueEnum;
 
-use super::Options;
+use super::{
+    Options,
+    on_notify::{OnNotify, on_notify},
+};
+use crate::parse;
 
 /// Options of `submit`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,6 +33,9 @@ pub(crate) struct Args {
     /// As --wait, and show how far it is
     #[arg(long, conflicts_with = "wait")]
     pub(super) progress: bool,
+    /// With --wait or --progress: run this for each message of a task (`hq task notify`), which is its last argument
+    #[arg(long, value_name = "COMMAND", value_parser = parse::reader(on_notify))]
+    pub(super) on_notify: Option<OnNotify>,
     /// Read standard input to its end; each task gets it as its own
     #[arg(long)]
     pub(super) stdin: bool,

@@ -5,6 +5,7 @@ mod build;
 mod checks;
 mod directives;
 mod entries;
+mod on_notify;
 mod options;
 mod run;
 mod tasks;

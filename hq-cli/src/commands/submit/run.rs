@@ -14,6 +14,7 @@ use super::{
     build::{Parts, build},
     checks::check,
     directives,
+    on_notify::Listener,
     tasks::Tasks,
 };
 use crate::{
@@ -26,20 +27,35 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress) = (args.wait, args.progress);
+    let (wait, progress, on_notify) = (args.wait, args.progress, args.on_notify.clone());
     let submit = prepare(args, &mut context.out)?;
     let server = context.server().await?;
+    let listener = match on_notify {
+        Some(program) if wait || progress => Some(Listener::start(&server, program).await?),
+        Some(_) => bail!("--on-notify needs --wait or --progress"),
+        None => None,
+    };
     let job = hand_over(submit, &server, &mut context.out).await?;
     let jobs = Selector::Ids(IdList::range(job.0, 1));
     if wait || progress {
         context.out.flush()?;
         info!("Waiting for job {job} to end");
     }
-    if progress {
-        watch(&server, jobs, true, &mut context.out).await?;
-    } else if wait {
-        server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
-    }
+    let listen = async {
+        match listener {
+            Some(listener) => listener.wait(&server, job).await,
+            None => Ok(()),
+        }
+    };
+    let end = async {
+        if progress {
+            watch(&server, jobs, true, &mut context.out).await?;
+        } else if wait {
+            server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(end, listen)?;
     Ok(())
 }
 
