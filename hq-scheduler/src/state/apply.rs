@@ -203,8 +203,14 @@ impl State {
 
     fn give(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
         for range in tasks {
-            let parts = self.split_by_submit(*range);
-            let waited: u64 = parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum();
+            let own = self.submit_at_or_after(range.start).filter(|own| range.end() <= own.end());
+            let waited: u64 = match own {
+                Some(own) => self.remove_ready(own.start, *range, fx),
+                None => {
+                    let parts = self.split_by_submit(*range);
+                    parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum()
+                }
+            };
             if waited != range.len {
                 return Err(format!("grant {id} gets tasks that do not wait, at ordinal {}", range.start));
             }
