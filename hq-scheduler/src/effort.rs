@@ -33,6 +33,12 @@ impl Effort {
 impl Scheduler {
     /// What the rounds since the last boot have looked at.
     pub fn effort(&self) -> Effort {
-        Effort { fit_tests: self.mind.rooms.fit_tests(), ..self.mind.effort }
+        let combined = self.mind.effort.combined + self.mind.looks.get();
+        Effort { fit_tests: self.mind.rooms.fit_tests(), combined, ..self.mind.effort }
+    }
+
+    /// Counts what was looked at.
+    pub(crate) fn note_looks(&self, looks: u64) {
+        self.mind.looks.set(self.mind.looks.get() + looks);
     }
 }

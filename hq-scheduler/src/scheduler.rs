@@ -117,7 +117,7 @@ impl Scheduler {
                 if let Some(main) = workers.first() {
                     *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
                 }
-                self.note_depth(*grant);
+                self.mind.set_deep(*class, *grant, !tasks.is_empty());
                 self.charge(at, *grant);
             }
             Fact::GrantExtended { grant, .. }

@@ -154,19 +154,17 @@ impl Blockers {
 }
 
 impl Scheduler {
-    /// Notes that what is left of a queue has no room; says what may pass it, if it waits.
-    pub(super) fn block(&self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) -> Option<PassRule> {
-        let (needed, rule) = self.needed(now, key)?;
-        match rule {
-            PassRule::Free => {}
-            PassRule::Gap | PassRule::Strict => blockers.add(rank, key, needed, rule),
-            PassRule::Shadow => {
+    /// Notes that what is left of a queue has no room.
+    pub(super) fn block(&self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
+        match self.needed(now, key) {
+            None | Some((_, PassRule::Free)) => {}
+            Some((needed, rule @ (PassRule::Gap | PassRule::Strict))) => blockers.add(rank, key, needed, rule),
+            Some((_, PassRule::Shadow)) => {
                 if blockers.reservations.len() < self.policies.order().reservations() {
                     self.reserve(now, blockers, key, rank);
                 }
             }
         }
-        Some(rule)
     }
 
     /// How many workers a queue wants to be held if it has no room, and what may pass it; nothing where it does not wait.

@@ -37,9 +37,12 @@ struct Level {
 
 impl Scheduler {
     /// Notes that the head of a queue finds no room.
-    fn note_waiting(&mut self, key: QueueKey, rank: Rank, rule: PassRule) {
-        let head = self.head_of(key).filter(|_| rule == PassRule::Gap && self.policies.order().keeps_ranks());
-        let Some(head) = head else { return };
+    fn note_waiting(&mut self, now: Tick, key: QueueKey, rank: Rank) {
+        let (order, view) = (self.policies.order(), self.queue_view(now, key));
+        let Some(view) = view.filter(|view| order.pass_rule_of(view) == PassRule::Gap && order.keeps_ranks()) else {
+            return;
+        };
+        let head = view.head;
         let lanes = (self.state.grants.len() as u64).max(LANES_MIN);
         let level = self.mind.waits.levels.entry(rank).or_default();
         if level.due.get(&key).is_none_or(|(known, _)| *known != head) {
@@ -107,10 +110,9 @@ impl Scheduler {
 
     /// Notes that what is left of a queue has no room.
     pub(super) fn block_waiting(&mut self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        if !self.block_overdue(blockers, key, rank)
-            && let Some(rule) = self.block(now, blockers, key, rank)
-        {
-            self.note_waiting(key, rank, rule);
+        if !self.block_overdue(blockers, key, rank) {
+            self.block(now, blockers, key, rank);
+            self.note_waiting(now, key, rank);
         }
     }
 

@@ -71,7 +71,8 @@ impl State {
         let mut grant = GrantId { epoch: self.epoch, n: self.last_grant };
         loop {
             grant.n = grant.n.checked_add(1).unwrap_or(1);
-            if !self.grants.contains_key(&grant) {
+            let is_new = self.grants.last_key_value().is_none_or(|(last, _)| *last < grant);
+            if is_new || !self.grants.contains_key(&grant) {
                 return grant;
             }
         }
