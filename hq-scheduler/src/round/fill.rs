@@ -25,6 +25,7 @@ pub(super) struct Way<'a> {
 }
 
 /// Something that was placed.
+#[derive(Clone)]
 pub(super) struct Placed {
     /// The class.
     pub(super) class: usize,

@@ -64,6 +64,7 @@ impl Scheduler {
         let mut over: BTreeSet<QueueKey> = BTreeSet::new();
         let mut walk = Walk::default();
         let mut looks = Looks::for_level();
+        let mut seen = 0;
         while let Some((rank, mut keys)) = walk.level(&self.mind.ranks) {
             keys.retain(|key| !able || self.could_give(now, &blockers.gives, worker, key.class));
             // Queues that would not wait any more stand in nobody's way.
@@ -78,6 +79,7 @@ impl Scheduler {
             };
             let missing = least.saturating_sub(pools.uses_cpus().parts());
             let counts = choose_using(&pools, &ways, &left, most, missing, &mut looks, &may);
+            self.note_looks(looks.used() - std::mem::replace(&mut seen, looks.used()));
             let mut by_lot: Vec<Vec<Placed>> = lots.keys.iter().map(|_| vec![]).collect();
             for placed in place(&mut pools, &ways, &counts, &mut left, most, &may) {
                 most -= 1;

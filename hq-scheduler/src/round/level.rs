@@ -65,13 +65,21 @@ impl Scheduler {
         }
         self.mind.effort.combined += looks.used();
         let mut slots: Vec<Vec<Slot>> = lots.keys.iter().map(|_| vec![]).collect();
-        for (worker, placed) in workers.iter().zip(placed) {
-            for (turn, placed) in placed.into_iter().enumerate() {
-                let slot = Slot { worker: *worker, variant: placed.variant, allocation: placed.allocation, turn };
-                slots[placed.class].push(slot);
+        let mut left: Vec<(WorkerId, std::vec::IntoIter<Placed>)> =
+            workers.into_iter().zip(placed.into_iter().map(Vec::into_iter)).collect();
+        left.sort_by_key(|(worker, _)| *worker);
+        // Turn by turn, so that they come in their order.
+        for turn in 0.. {
+            left.retain(|(_, placed)| !placed.as_slice().is_empty());
+            if left.is_empty() {
+                break;
+            }
+            for (worker, placed) in &mut left {
+                if let Some(Placed { class, variant, allocation }) = placed.next() {
+                    slots[class].push(Slot { worker: *worker, variant, allocation, turn });
+                }
             }
         }
-        slots.iter_mut().for_each(|slots| slots.sort_by_key(Slot::order));
         let slots = lots.hand_out(slots, budgets);
         let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
         for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {

@@ -27,7 +27,9 @@ impl Scheduler {
         let mut due: Vec<GrantId> = Vec::new();
         let best = fresh.best_rank();
         let mut held: BTreeMap<(Rank, WorkerId), bool> = BTreeMap::new();
-        for grant in self.deep_lanes_for(now, &queues, &mut fresh) {
+        let lanes = self.deep_lanes_for(now, &queues, &mut fresh);
+        self.mind.effort.lanes += lanes.len() as u64;
+        for grant in lanes {
             let Some(lane) = self.state.grants.get(&grant) else { continue };
             let Some(next) = lane.next() else { continue };
             let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
@@ -104,6 +106,7 @@ impl Scheduler {
                 continue;
             }
             let grants: Vec<GrantId> = self.mind.deep.get(&class).into_iter().flatten().copied().collect();
+            self.mind.effort.lanes += grants.len() as u64;
             self.call_back_share(class, &grants, rooms.iter().map(|(_, room)| *room).sum());
             // Whether that was enough is seen when they have answered.
             if grants.iter().any(|grant| self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty())) {
