@@ -6,8 +6,8 @@ use hq_core::{GrantId, ResourceName, Tick, WorkerId};
 
 use super::{
     blocked::Blockers,
-    combine::Looks,
     fill::{Placed, Way, choose_using, place},
+    looks::Looks,
     ranks::Walk,
     slots::{LANES_MAX, Slot},
 };

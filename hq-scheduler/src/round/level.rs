@@ -7,9 +7,9 @@ use hq_core::{ClassId, Quantity, Tick, WorkerId};
 use super::{
     assign::{Site, assign},
     blocked::{Blockers, HeldFor},
-    combine::Looks,
     fill::{Placed, Way},
     lanes::has_time,
+    looks::Looks,
     reach::Reach,
     slots::{LANES_MAX, Slot},
 };
