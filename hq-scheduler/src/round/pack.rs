@@ -133,8 +133,9 @@ impl Pack {
     pub(super) fn exchange(&mut self, offer: &Offer<'_>, left: &mut [u64], looks: &mut Looks) -> bool {
         let mut gained = false;
         while let Some(better) = self.better(offer, left, looks) {
-            let items = offer.items.iter().zip(self.counts.iter().zip(&better.counts));
-            items.for_each(|(item, (before, after))| left[item.class] = left[item.class] + before - after);
+            // Another way of the same class may have given its task up.
+            offer.items.iter().zip(&self.counts).for_each(|(item, n)| left[item.class] += n);
+            offer.items.iter().zip(&better.counts).for_each(|(item, n)| left[item.class] -= n);
             *self = better;
             gained = true;
         }
