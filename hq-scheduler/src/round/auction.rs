@@ -66,10 +66,9 @@ pub(super) fn auction(sites: &[Site<'_>], left: &[u64], looks: &mut Looks) -> Op
     }
     let order = mixed(&kind_of, kinds.len());
     let mut prices = Prices::new(&kinds, left.len());
-    let all = looks.left();
-    looks.part(all / 8, |looks| prices.find(sites, left, &kind_of, &order, &mut kinds, looks));
+    looks.part(looks.left() / 8, |looks| prices.find(sites, left, &kind_of, &order, &mut kinds, looks));
     let (mut packs, mut rest) =
-        looks.part(all / 2, |looks| prices.sell(sites, left, &kind_of, &order, &mut kinds, looks));
+        looks.part(looks.left() / 4 * 3, |looks| prices.sell(sites, left, &kind_of, &order, &mut kinds, looks));
     let offers: Vec<Offer<'_>> = kinds.iter().map(|kind| Offer::new(&kind.items, &kind.room, |_| 0)).collect();
     for (pack, kind) in packs.iter_mut().zip(&kind_of) {
         pack.appraise(&offers[*kind]);

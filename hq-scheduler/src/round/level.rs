@@ -52,6 +52,25 @@ impl Scheduler {
         reach: &Reach<'_>,
         blockers: &mut Blockers,
     ) -> Vec<u64> {
+        let slots = self.plan_level(now, keys, rank, budgets, reach, blockers);
+        let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
+        for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
+            let budget = blockers.backlog_budget(slots.len() as u64, *budget);
+            self.open_lanes(now, *key, slots, budget);
+        }
+        placed
+    }
+
+    /// Places for up to `budgets` tasks of each queue, where the whole is worth most.
+    pub(super) fn plan_level(
+        &mut self,
+        now: Tick,
+        keys: &[QueueKey],
+        rank: Rank,
+        budgets: &[u64],
+        reach: &Reach<'_>,
+        blockers: &mut Blockers,
+    ) -> Vec<Vec<Slot>> {
         let lots = self.lots(keys, budgets, !blockers.reservations.is_empty(), |key| reach.fresh.contains(key));
         let plans = self.plans(&lots.keys, reach);
         let some = if self.is_simple(&lots.keys, &lots.budgets) { SOME } else { usize::MAX };
@@ -72,13 +91,7 @@ impl Scheduler {
             }
         }
         slots.iter_mut().for_each(|slots| slots.sort_by_key(Slot::order));
-        let slots = lots.hand_out(slots, budgets);
-        let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
-        for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
-            let budget = blockers.backlog_budget(slots.len() as u64, *budget);
-            self.open_lanes(now, *key, slots, budget);
-        }
-        placed
+        lots.hand_out(slots, budgets)
     }
 
     /// Rooms in which something of the level fits.

@@ -3,7 +3,7 @@
 /// So much is looked at for one combination, then what was found counts.
 pub(super) const LOOKS_MAX: u64 = 60_000;
 /// The same for all workers of a level together.
-const LEVEL_LOOKS_MAX: u64 = 5_000_000;
+const LEVEL_LOOKS_MAX: u64 = 12_000_000;
 
 /// How many ways may still be looked at, and tasks put in on trial: both count alike.
 #[derive(Clone, Copy, Debug)]

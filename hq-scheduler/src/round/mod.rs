@@ -33,6 +33,7 @@ mod search;
 mod shift;
 mod slots;
 mod timeline;
+mod together;
 
 use std::collections::BTreeSet;
 

@@ -22,7 +22,7 @@ pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, looks: &mut Lo
     for way in sites.iter().flat_map(|site| &*site.ways) {
         worth[way.class] = worth[way.class].max(way.value);
     }
-    let plain = if free { looks.left() / 4 } else { looks.left() };
+    let plain = if free { looks.left() / 8 } else { looks.left() };
     let plain = looks.part(plain, |looks| fill_all(sites, left, looks, free, may));
     let most = left.iter().zip(&worth).map(|(left, worth)| left.saturating_mul(*worth)).fold(0, u64::saturating_add);
     if sites.len() < 2 || plain.value == most {
