@@ -6,7 +6,7 @@ use hq_core::{ClassId, Quantity, Tick, WorkerId};
 
 use super::{
     assign::{Site, assign},
-    blocked::{Blockers, HeldFor},
+    blocked::{Asker, Blockers, HeldFor},
     fill::{Placed, Way},
     lanes::has_time,
     looks::Looks,
@@ -146,7 +146,8 @@ impl Scheduler {
         let blockers = RefCell::new(blockers);
         let may = |at: usize, i: usize, pools: &Pools| {
             let mut blockers = blockers.borrow_mut();
-            free || self.passes(now, &mut blockers, rank, &held_for[at], keys[i], workers[at], pools)
+            let asker = Asker { now, rank, queue: keys[i], worker: workers[at] };
+            free || self.passes(asker, &mut blockers, &held_for[at], pools)
         };
         let mut left = budgets.to_vec();
         let placed = assign(&mut sites, &mut left, free, looks, &may);

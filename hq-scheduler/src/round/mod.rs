@@ -40,7 +40,7 @@ use std::collections::BTreeSet;
 use hq_core::{Ordinal, Tick, WorkerId};
 
 pub(crate) use self::{
-    blocked::Blockers,
+    blocked::{Asker, Blockers},
     hypothetical::{fill_hypothetical, workers_used},
     lanes::has_time,
     overdue::Waits,

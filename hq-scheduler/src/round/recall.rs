@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, OrdinalRange, Tick, WorkerId};
 
-use super::{blocked::Blockers, lanes::has_time};
+use super::{
+    blocked::{Asker, Blockers},
+    lanes::has_time,
+};
 use crate::{Scheduler, state::QueueKey};
 
 impl Scheduler {
@@ -29,7 +32,8 @@ impl Scheduler {
             let Some(lane) = self.state.grants.get(&grant) else { continue };
             let Some(next) = lane.next() else { continue };
             let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
-            if lane.workers.iter().any(|worker| self.is_held(now, &mut fresh, rank, key, *worker)) {
+            let asker = |worker: &WorkerId| Asker { now, rank, queue: key, worker: *worker };
+            if lane.workers.iter().any(|worker| self.is_held(asker(worker), &mut fresh)) {
                 due.push(grant);
             }
         }
