@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use super::{
-    combine::Looks,
     fill::{Placed, Way, place, top_up},
+    looks::Looks,
     prices::share,
 };
 use crate::pool::Pools;

@@ -5,8 +5,8 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 use hq_core::{ClassId, Request, ResourceName, Tick, WorkerId};
 
 use super::{
-    combine::Looks,
     fill::{choose_using, place},
+    looks::Looks,
     ranks::Walk,
     slots::LANES_MAX,
 };

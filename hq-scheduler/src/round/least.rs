@@ -5,9 +5,9 @@ use std::{cell::RefCell, collections::BTreeSet};
 use hq_core::{GrantId, ResourceName, Tick, WorkerId};
 
 use super::{
-    blocked::Blockers,
-    combine::Looks,
+    blocked::{Asker, Blockers},
     fill::{Placed, Way, choose_using, place},
+    looks::Looks,
     ranks::Walk,
     slots::{LANES_MAX, Slot},
 };
@@ -75,7 +75,8 @@ impl Scheduler {
             let mut left = lots.budgets.clone();
             let ways = self.ways_of_level(now, &lots.keys, known, &pools);
             let may = |i: usize, pools: &Pools| {
-                self.may_pass(now, &mut others.borrow_mut(), rank, lots.keys[i], worker, pools)
+                let asker = Asker { now, rank, queue: lots.keys[i], worker };
+                self.may_pass(asker, &mut others.borrow_mut(), pools)
             };
             let missing = least.saturating_sub(pools.uses_cpus().parts());
             let counts = choose_using(&pools, &ways, &left, most, missing, &mut looks, &may);

@@ -6,10 +6,10 @@ use hq_core::{ClassId, Quantity, Tick, WorkerId};
 
 use super::{
     assign::{Site, assign},
-    blocked::{Blockers, HeldFor},
-    combine::Looks,
+    blocked::{Asker, Blockers, HeldFor},
     fill::{Placed, Way},
     lanes::has_time,
+    looks::Looks,
     reach::Reach,
     slots::{LANES_MAX, Slot},
 };
@@ -52,6 +52,25 @@ impl Scheduler {
         reach: &Reach<'_>,
         blockers: &mut Blockers,
     ) -> Vec<u64> {
+        let slots = self.plan_level(now, keys, rank, budgets, reach, blockers);
+        let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
+        for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
+            let budget = blockers.backlog_budget(slots.len() as u64, *budget);
+            self.open_lanes(now, *key, slots, budget);
+        }
+        placed
+    }
+
+    /// Places for up to `budgets` tasks of each queue, where the whole is worth most.
+    pub(super) fn plan_level(
+        &mut self,
+        now: Tick,
+        keys: &[QueueKey],
+        rank: Rank,
+        budgets: &[u64],
+        reach: &Reach<'_>,
+        blockers: &mut Blockers,
+    ) -> Vec<Vec<Slot>> {
         let lots = self.lots(keys, budgets, !blockers.reservations.is_empty(), |key| reach.fresh.contains(key));
         let plans = self.plans(&lots.keys, reach);
         let some = if self.is_simple(&lots.keys, &lots.budgets) { SOME } else { usize::MAX };
@@ -80,13 +99,7 @@ impl Scheduler {
                 }
             }
         }
-        let slots = lots.hand_out(slots, budgets);
-        let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
-        for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
-            let budget = blockers.backlog_budget(slots.len() as u64, *budget);
-            self.open_lanes(now, *key, slots, budget);
-        }
-        placed
+        lots.hand_out(slots, budgets)
     }
 
     /// Rooms in which something of the level fits.
@@ -141,7 +154,8 @@ impl Scheduler {
         let blockers = RefCell::new(blockers);
         let may = |at: usize, i: usize, pools: &Pools| {
             let mut blockers = blockers.borrow_mut();
-            free || self.passes(now, &mut blockers, rank, &held_for[at], keys[i], workers[at], pools)
+            let asker = Asker { now, rank, queue: keys[i], worker: workers[at] };
+            free || self.passes(asker, &mut blockers, &held_for[at], pools)
         };
         let mut left = budgets.to_vec();
         let placed = assign(&mut sites, &mut left, free, looks, &may);

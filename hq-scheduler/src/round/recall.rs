@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, OrdinalRange, Tick, WorkerId};
 
-use super::{blocked::Blockers, lanes::has_time};
+use super::{
+    blocked::{Asker, Blockers},
+    lanes::has_time,
+};
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
 impl Scheduler {
@@ -39,9 +42,9 @@ impl Scheduler {
             let mut is_held = |worker: &WorkerId| {
                 if fresh.reservations.is_empty() {
                     let held = held.entry((rank, *worker));
-                    *held.or_insert_with(|| self.is_held(now, &mut fresh, rank, key, *worker))
+                    *held.or_insert_with(|| self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh))
                 } else {
-                    self.is_held(now, &mut fresh, rank, key, *worker)
+                    self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh)
                 }
             };
             if lane.workers.iter().any(&mut is_held) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
 use super::{
-    blocked::Blockers,
+    blocked::{Asker, Blockers},
     lanes::has_time,
     places::{Place, Room},
     reach::Reach,
@@ -93,7 +93,8 @@ impl Scheduler {
                 continue;
             }
             let (room, places) = used.entry(id).or_insert_with(|| (Room::of(worker), vec![]));
-            if room.lanes >= LANES_MAX || !self.may_pass(now, blockers, rank, key, id, &room.pools) {
+            let asker = Asker { now, rank, queue: key, worker: id };
+            if room.lanes >= LANES_MAX || !self.may_pass(asker, blockers, &room.pools) {
                 continue;
             }
             let Some(allocation) = room.pools.allocate(request) else { continue };
