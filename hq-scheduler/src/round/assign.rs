@@ -42,6 +42,10 @@ pub(super) fn assign(
     let mut placed: Vec<Vec<Placed>> = Vec::with_capacity(sites.len());
     let mut last: Option<Last> = None;
     for (at, counts) in shares.into_iter().enumerate() {
+        if counts.iter().all(|n| *n == 0) {
+            placed.push(vec![]);
+            continue;
+        }
         if free && let Some(same) = last.as_ref().and_then(|last| last.again(at, sites, &counts, &placed, left)) {
             sites[at].pools.clone_from(&same.1);
             placed.push(same.0);

@@ -73,14 +73,17 @@ impl Scheduler {
     ) -> Vec<Vec<Slot>> {
         let lots = self.lots(keys, budgets, !blockers.reservations.is_empty(), |key| reach.fresh.contains(key));
         let plans = self.plans(&lots.keys, reach);
-        let some = if self.is_simple(&lots.keys, &lots.budgets) { SOME } else { usize::MAX };
         let mut looks = Looks::for_level();
         let mut first = |most: usize| {
             self.share_out(now, &lots.keys, rank, &lots.budgets, reach, &plans, most, &mut looks, blockers)
         };
-        let (mut workers, mut placed, is_all) = first(some);
-        if !is_all {
-            (workers, placed, _) = first(usize::MAX);
+        let (mut workers, mut placed) = (vec![], vec![]);
+        for most in self.how_many(&lots.keys, &lots.budgets) {
+            let is_all;
+            (workers, placed, is_all) = first(*most);
+            if is_all {
+                break;
+            }
         }
         self.mind.effort.combined += looks.used();
         let mut slots: Vec<Vec<Slot>> = lots.keys.iter().map(|_| vec![]).collect();
@@ -162,13 +165,18 @@ impl Scheduler {
         (workers, placed, !is_cut || left.iter().all(|left| *left == 0))
     }
 
-    /// Whether so few tasks wait that the first workers are enough, none of which runs one of them better than another does.
-    fn is_simple(&self, keys: &[QueueKey], budgets: &[u64]) -> bool {
+    /// How many workers are looked at, and how many if these are not enough. It begins with a few where so few tasks wait that the
+    /// first workers are enough, none of which runs one of them better than another does.
+    fn how_many(&self, keys: &[QueueKey], budgets: &[u64]) -> &'static [usize] {
         let same_anywhere = |key: &QueueKey| match &self.state.classes.get(key.class).requests[..] {
             [request] => request.entries().iter().all(|entry| entry.quantity != Quantity::All),
             _ => false,
         };
-        budgets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)) <= SOME as u64 && keys.iter().all(same_anywhere)
+        match budgets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)) {
+            1 if keys.iter().all(same_anywhere) => &[1, SOME, usize::MAX],
+            n if n <= SOME as u64 && keys.iter().all(same_anywhere) => &[SOME, usize::MAX],
+            _ => &[usize::MAX],
+        }
     }
 
     /// The first `most` workers in the order in which they are filled: scarce resources last, low ids first. And whether there
