@@ -8,6 +8,7 @@
 //! | `view` | what data of the engine looks like, as text and as JSON; pure |
 //! | `output` | tables, colours, times, standard output; knows nothing of jobs |
 //! | `parse` | small languages of option values that `hq-core` does not have |
+//! | `journal` | the event log: out of a journal file, and from a server |
 //! | `server` | the connection to the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
@@ -20,6 +21,7 @@ mod args;
 mod commands;
 mod context;
 mod interrupt;
+mod journal;
 mod log;
 mod output;
 mod parse;

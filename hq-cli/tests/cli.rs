@@ -56,6 +56,10 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "info"],
     &["task", "explain"],
     &["task", "notify"],
+    &["journal", "export"],
+    &["journal", "stream"],
+    &["journal", "replay"],
+    &["journal", "flush"],
     &["simulate"],
 ];
 
@@ -80,7 +84,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn the_list_of_commands_is_complete() {
-    for group in ["server", "worker", "job", "task"] {
+    for group in ["server", "worker", "job", "task", "journal"] {
         let help = text(&hq(&[group, "-h"]).stdout);
         let listed = help.split("Commands:\n").nth(1).expect("commands").split("\n\n").next().expect("a block");
         for name in listed.lines().filter_map(|line| line.split_whitespace().next()) {

@@ -1,6 +1,7 @@
 //! What data of the engine looks like, as text and as JSON. Pure: the same data gives the same text; the moment of
 //! looking is an argument.
 
+mod event_json;
 mod explain;
 mod job_info;
 mod job_json;
@@ -22,6 +23,7 @@ mod worker_info;
 mod worker_json;
 mod worker_list;
 
+pub(crate) use event_json::{EventLine, EventLines, Reorder, event_line, server_stop};
 pub(crate) use explain::{explanation, explanation_json};
 pub(crate) use job_info::{job_details, job_failures};
 pub(crate) use job_json::{job_detail_json, job_info_json, task_json};

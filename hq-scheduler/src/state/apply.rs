@@ -63,6 +63,7 @@ impl State {
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }
             | Fact::WorkerOverview { .. }
+            | Fact::FlushWanted
             | Fact::ServerStopped => {}
         }
         Ok(())
