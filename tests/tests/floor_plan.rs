@@ -11,7 +11,7 @@ use hq_tests::{cargo, root, sources};
 use serde_json::Value;
 
 /// What each crate may import of ours, in the words of ARCHITECTURE.md.
-const IMPORTS: [(&str, &str); 13] = [
+const IMPORTS: [(&str, &str); 14] = [
     ("hq-core", "–"),
     ("hq-scheduler", "core"),
     ("hq-node", "core, scheduler"),
@@ -20,10 +20,11 @@ const IMPORTS: [(&str, &str); 13] = [
     ("hq-transport", "core"),
     ("hq-journal", "core"),
     ("hq-backend-local", "core, backend"),
+    ("hq-hardware", "core"),
     ("hq-worker", "core, node, transport"),
     ("hq-engine", "all below"),
     ("hq-client", "core, transport"),
-    ("hq-cli", "client, engine, sim, worker, node, journal, transport, core"),
+    ("hq-cli", "client, engine, sim, worker, hardware, node, journal, transport, core"),
     ("hq-conformance", "core, seams"),
 ];
 
@@ -31,7 +32,7 @@ const IMPORTS: [(&str, &str); 13] = [
 const BELOW_ENGINE: [&str; 7] =
     ["hq-core", "hq-scheduler", "hq-node", "hq-backend", "hq-transport", "hq-journal", "hq-worker"];
 const SEAMS: [&str; 3] = ["hq-backend", "hq-transport", "hq-journal"];
-const LEAVES: [&str; 3] = ["hq-backend-local", "hq-worker", "hq-sim"];
+const LEAVES: [&str; 4] = ["hq-backend-local", "hq-worker", "hq-sim", "hq-hardware"];
 const PURE: [&str; 4] = ["hq-core", "hq-scheduler", "hq-node", "hq-sim"];
 /// Members that are no published crates.
 const HELPERS: [&str; 3] = ["examples", "tests", "benches"];
