@@ -36,7 +36,12 @@ const COMMANDS: &[&[&str]] = &[
     &["worker", "stop"],
     &["worker", "list"],
     &["worker", "info"],
+    &["server", "generate-access"],
+    &["server", "debug-dump"],
     &["worker", "wait"],
+    &["worker", "address"],
+    &["worker", "hwdetect"],
+    &["worker", "deploy-ssh"],
     &["submit"],
     &["job", "submit"],
     &["job", "submit-file"],
@@ -57,6 +62,10 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "info"],
     &["task", "explain"],
     &["task", "notify"],
+    &["journal", "export"],
+    &["journal", "stream"],
+    &["journal", "replay"],
+    &["journal", "flush"],
     &["simulate"],
 ];
 
@@ -81,7 +90,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn the_list_of_commands_is_complete() {
-    for group in ["server", "worker", "job", "task"] {
+    for group in ["server", "worker", "job", "task", "journal"] {
         let help = text(&hq(&[group, "-h"]).stdout);
         let listed = help.split("Commands:\n").nth(1).expect("commands").split("\n\n").next().expect("a block");
         for name in listed.lines().filter_map(|line| line.split_whitespace().next()) {

@@ -31,7 +31,7 @@ pub use client::{
     Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
     ServerInfo, StopOutcome, SubmitInfo, TaskInfo, WallTime, WorkerInfo, WorkerRuntime,
 };
-pub use event::{Event, EventKind, FinishedTask};
+pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
 pub use fact::{End, Ends, Fact, QueueSpec, Record};
 pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};

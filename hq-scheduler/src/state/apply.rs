@@ -67,6 +67,7 @@ impl State {
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }
             | Fact::WorkerOverview { .. }
+            | Fact::FlushWanted
             | Fact::ServerStopped => {}
         }
         Ok(())
