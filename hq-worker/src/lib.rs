@@ -10,6 +10,7 @@ mod labels;
 mod process;
 mod program;
 mod runner;
+mod stream;
 mod worker;
 
 pub use program::{NOT_INHERITED, ProgramOptions, ProgramRunner, inherited_environment};

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     Done, TaskRunner,
     process::{Mark, RUN_KEY, Supervisor},
+    stream::Streams,
 };
 
 /// Submits whose programs are kept ready.
@@ -91,6 +92,7 @@ pub(super) struct Common {
     /// `/dev/null`, open for reading and writing, with a number above 2.
     pub(super) null: OwnedFd,
     pub(super) task_dirs: AtomicU64,
+    pub(super) streams: Streams,
     pub(super) plans: Recent<PlanKey, PlanOf>,
     pub(super) frames: Recent<FrameKey, FrameOf>,
 }
@@ -111,6 +113,7 @@ impl ProgramRunner {
             env,
             null: above_stdio(null.into())?,
             task_dirs: AtomicU64::new(0),
+            streams: Streams::default(),
             plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),
             frames: Recent::new(FRAMES, |(body, lane, _)| body.strong_count() > 0 && lane.strong_count() > 0),
         });
