@@ -43,6 +43,9 @@ const COMMANDS: &[&[&str]] = &[
     &["job", "summary"],
     &["job", "info"],
     &["job", "wait"],
+    &["job", "progress"],
+    &["job", "status"],
+    &["job", "why"],
     &["job", "cat"],
     &["job", "cancel"],
     &["job", "forget"],
@@ -52,6 +55,7 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "list"],
     &["task", "info"],
     &["task", "explain"],
+    &["task", "notify"],
     &["simulate"],
 ];
 

@@ -93,7 +93,8 @@ fn line(requirement: &Requirement) -> Option<[String; 3]> {
     })
 }
 
-const fn whole_seconds(span: Span) -> Span {
+/// Without what is beyond them.
+pub(super) const fn whole_seconds(span: Span) -> Span {
     Span(span.0 - span.0 % 1_000_000)
 }
 

@@ -17,6 +17,7 @@ mod state;
 
 mod task_info;
 mod task_list;
+mod why;
 mod worker_info;
 mod worker_json;
 mod worker_list;
@@ -35,6 +36,7 @@ pub(crate) use simulation::{
 };
 pub(crate) use task_info::task_details;
 pub(crate) use task_list::{has_cut_error, task_list};
+pub(crate) use why::why;
 pub(crate) use worker_info::worker_details;
 pub(crate) use worker_json::worker_json;
 pub(crate) use worker_list::{worker_list, worker_state};

@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     Done,
+    notify::Ticket,
     process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
     stream::Feed,
 };
@@ -50,6 +51,8 @@ pub(super) struct LiveRun {
 struct Kept {
     task_dir: Option<TaskDir>,
     removals: Removals,
+    /// Held: with it the run may say something.
+    ticket: Option<Ticket>,
     feed: Option<Feed>,
 }
 
@@ -139,9 +142,9 @@ impl ProgramRun {
         // First of all, so that they are there whatever else fails.
         let outputs = Outputs::create(spec, &cwd, &known, |dir| self.join(dir))?;
         match self.launch_with(launcher, plan, &cwd, &outputs, entry, frame) {
-            Ok((child, task_dir)) => {
+            Ok((child, task_dir, ticket)) => {
                 let (removals, feed) = outputs.begin();
-                Ok((child, Kept { task_dir, removals, feed }))
+                Ok((child, Kept { task_dir, removals, ticket, feed }))
             }
             Err(why) => Err(NotStarted { why, feed: outputs.into_feed() }),
         }
@@ -163,14 +166,15 @@ impl ProgramRun {
         outputs: &Outputs,
         entry: &[u8],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
-    ) -> Result<(Child, Option<TaskDir>), String> {
+    ) -> Result<(Child, Option<TaskDir>, Option<Ticket>), String> {
         let (order, spec) = (&self.order, &plan.spec);
         let frame = frame()?;
         let is_gang = order.lane.request.nodes() > 0;
         let needs_dir = spec.task_dir || is_gang;
         let task_dir =
             needs_dir.then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs)).transpose()?;
-        let own = self.own_variables(entry, task_dir.as_ref(), is_gang)?;
+        let ticket = self.ticket()?;
+        let own = self.own_variables(entry, task_dir.as_ref(), is_gang, ticket.as_ref())?;
         let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
         let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;
         let null = self.common.null.as_fd();
@@ -193,11 +197,24 @@ impl ProgramRun {
             stdio: [stdin.as_ref().map_or(null, AsFd::as_fd), stdout, stderr],
         };
         let child = spawn(launcher, &program).map_err(|failure| failure::of_start(failure, spec, cwd))?;
-        Ok((child, task_dir))
+        Ok((child, task_dir, ticket))
+    }
+
+    /// The right of this run to say something.
+    fn ticket(&self) -> Result<Option<Ticket>, String> {
+        let Some((desk, sink)) = self.common.notify.as_ref().zip(self.done.sink()) else { return Ok(None) };
+        let ticket = desk.tickets.issue(self.order.run, sink);
+        ticket.map(Some).map_err(|error| format!("cannot make a key for messages of the task: {error}"))
     }
 
     /// The variables of this run alone.
-    fn own_variables(&self, entry: &[u8], dir: Option<&TaskDir>, is_gang: bool) -> Result<StringTable, String> {
+    fn own_variables(
+        &self,
+        entry: &[u8],
+        dir: Option<&TaskDir>,
+        is_gang: bool,
+        ticket: Option<&Ticket>,
+    ) -> Result<StringTable, String> {
         let order = &self.order;
         let mut own = StringTable::default();
         let mut set = |name: &str, value: &[u8]| {
@@ -205,6 +222,9 @@ impl ProgramRun {
         };
         set("HQ_TASK_ID", order.number.to_string().as_bytes())?;
         set("HQ_INSTANCE_ID", order.instance.to_string().as_bytes())?;
+        if let Some(ticket) = ticket {
+            set("HQ_ACCESS_KEY", &ticket.access_key())?;
+        }
         if !entry.is_empty() {
             set("HQ_ENTRY", entry)?;
         }
@@ -298,7 +318,9 @@ impl Task for ProgramRun {
     }
 
     fn finish(LiveRun { done, kept }: LiveRun, end: ProcessEnd, how: Option<StopHow>) -> RunEnd {
-        let Kept { task_dir, removals, feed } = kept;
+        let Kept { task_dir, removals, ticket, feed } = kept;
+        // What it says after its end is nobody's.
+        drop(ticket);
         let error_file = task_dir.as_ref().map(TaskDir::error_file);
         let error = failure::of_end(&end, error_file.as_deref());
         // Whoever sees the end of the task must not find its directory any more.

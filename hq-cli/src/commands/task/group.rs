@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{explain, info, list};
+use super::{explain, info, list, notify};
 use crate::context::Context;
 
 /// Commands about tasks.
@@ -12,6 +12,8 @@ pub(crate) enum Command {
     Info(info::Args),
     /// Show what a task waits for, and which workers could run it
     Explain(explain::Args),
+    /// Inside of a task: say something to those who watch its job
+    Notify(notify::Args),
 }
 
 impl Command {
@@ -21,6 +23,7 @@ impl Command {
             Self::List(args) => list::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
             Self::Explain(args) => explain::run(args, context).await,
+            Self::Notify(args) => notify::run(args, context).await,
         }
     }
 }

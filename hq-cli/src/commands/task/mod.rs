@@ -4,5 +4,6 @@ mod explain;
 mod group;
 mod info;
 mod list;
+mod notify;
 
 pub(crate) use group::Command;
