@@ -2,6 +2,7 @@
 
 mod job;
 mod journal;
+mod output_log;
 mod server;
 mod simulate;
 mod submit;
