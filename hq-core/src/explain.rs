@@ -15,6 +15,8 @@ pub struct Explanation {
     pub dependencies: u64,
     /// Those of them that have not ended, by number.
     pub unmet: IdList,
+    /// Jobs that it waits for as a whole.
+    pub jobs: IdList,
     /// Its place among what waits; none where it is not in a queue.
     pub queue: Option<QueuePlace>,
     /// Who has places that this task could use: see [`Obstacle::Held`].
@@ -28,7 +30,7 @@ pub struct Explanation {
 pub enum Standing {
     /// It runs.
     Running,
-    /// It waits for other tasks: see [`Explanation::unmet`].
+    /// It waits for other tasks or jobs: see [`Explanation::unmet`] and [`Explanation::jobs`].
     Dependencies,
     /// A worker has it already, and starts it when the tasks before it have ended.
     Backlog {

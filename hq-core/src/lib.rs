@@ -50,6 +50,6 @@ pub use resource::{
 };
 pub use rng::Rng;
 pub use runs::Tangle;
-pub use submit::{DepKind, Deps, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
+pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
 pub use time::{ParseSpanError, Span, Tick};
 pub use worker::{BatchJob, LossReason, OnServerLost, PROGRAM_KIND, WorkerConfig};

@@ -157,6 +157,7 @@ impl Reader<'_> {
             profile_of,
             deps,
             owner: Owner::default(),
+            after: vec![],
         })
     }
 
