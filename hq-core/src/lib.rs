@@ -20,6 +20,7 @@ pub mod resource;
 mod rng;
 mod runs;
 mod submit;
+mod template;
 mod time;
 mod worker;
 
@@ -51,5 +52,6 @@ pub use resource::{
 pub use rng::Rng;
 pub use runs::Tangle;
 pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
+pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};
 pub use worker::{BatchJob, LossReason, OnServerLost, PROGRAM_KIND, WorkerConfig};

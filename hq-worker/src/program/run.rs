@@ -62,10 +62,20 @@ impl ProgramRun {
     fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Option<TaskDir>, Removals), String> {
         let shared = self.shared()?;
         match &*shared {
-            Shared::Same(plan) => self.launch_plan(launcher, plan, &self.order.part, || self.frame(plan)),
+            Shared::Same(plan) => {
+                let entry = [("HQ_ENTRY", &self.order.part[..])];
+                let variables = if self.order.part.is_empty() { &[][..] } else { &entry };
+                self.launch_plan(launcher, plan, variables, || self.frame(plan))
+            }
             Shared::PerTask => {
                 let plan = Plan::of_part(&self.order.part)?;
                 self.launch_plan(launcher, &plan, &[], || self.new_frame(&plan).map(Arc::new))
+            }
+            Shared::Template(template) => {
+                let (plan, variables) = template.of_part(&self.order.part)?;
+                let variables: Vec<(&str, &[u8])> =
+                    variables.iter().map(|(name, value)| (name.as_str(), &value[..])).collect();
+                self.launch_plan(launcher, &plan, &variables, || self.frame(&template.common))
             }
         }
     }
@@ -93,7 +103,7 @@ impl ProgramRun {
         &self,
         launcher: &mut Launcher,
         plan: &Plan,
-        entry: &[u8],
+        variables: &[(&str, &[u8])],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
     ) -> Result<(Child, Option<TaskDir>, Removals), String> {
         let (order, spec) = (&self.order, &plan.spec);
@@ -113,7 +123,7 @@ impl ProgramRun {
         let needs_dir = spec.task_dir || is_gang;
         let task_dir =
             needs_dir.then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs)).transpose()?;
-        let own = self.own_variables(entry, task_dir.as_ref(), is_gang)?;
+        let own = self.own_variables(variables, task_dir.as_ref(), is_gang)?;
         let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
         let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;
         let null = self.common.null.as_fd();
@@ -140,7 +150,12 @@ impl ProgramRun {
     }
 
     /// The variables of this run alone.
-    fn own_variables(&self, entry: &[u8], dir: Option<&TaskDir>, is_gang: bool) -> Result<StringTable, String> {
+    fn own_variables(
+        &self,
+        variables: &[(&str, &[u8])],
+        dir: Option<&TaskDir>,
+        is_gang: bool,
+    ) -> Result<StringTable, String> {
         let order = &self.order;
         let mut own = StringTable::default();
         let mut set = |name: &str, value: &[u8]| {
@@ -148,8 +163,8 @@ impl ProgramRun {
         };
         set("HQ_TASK_ID", order.number.to_string().as_bytes())?;
         set("HQ_INSTANCE_ID", order.instance.to_string().as_bytes())?;
-        if !entry.is_empty() {
-            set("HQ_ENTRY", entry)?;
+        for (name, value) in variables {
+            set(name, value)?;
         }
         let Some(dir) = dir else { return Ok(own) };
         set("HQ_TASK_DIR", dir.path().as_os_str().as_bytes())?;
