@@ -40,10 +40,14 @@ const COMMANDS: &[&[&str]] = &[
     &["submit"],
     &["job", "submit"],
     &["job", "submit-file"],
+    &["job", "rerun"],
     &["job", "list"],
     &["job", "summary"],
     &["job", "info"],
     &["job", "wait"],
+    &["job", "progress"],
+    &["job", "status"],
+    &["job", "why"],
     &["job", "cat"],
     &["job", "cancel"],
     &["job", "forget"],
@@ -51,6 +55,13 @@ const COMMANDS: &[&[&str]] = &[
     &["job", "open"],
     &["job", "close"],
     &["task", "list"],
+    &["task", "info"],
+    &["task", "explain"],
+    &["task", "notify"],
+    &["journal", "export"],
+    &["journal", "stream"],
+    &["journal", "replay"],
+    &["journal", "flush"],
     &["simulate"],
 ];
 
@@ -75,7 +86,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn the_list_of_commands_is_complete() {
-    for group in ["server", "worker", "job", "task"] {
+    for group in ["server", "worker", "job", "task", "journal"] {
         let help = text(&hq(&[group, "-h"]).stdout);
         let listed = help.split("Commands:\n").nth(1).expect("commands").split("\n\n").next().expect("a block");
         for name in listed.lines().filter_map(|line| line.split_whitespace().next()) {

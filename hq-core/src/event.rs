@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instance, JobId, JobSpec, LossReason, Seq, TaskNumber, WallTime, WorkerConfig, WorkerId};
+use crate::{
+    HardwareState, IdList, Instance, JobId, JobSpec, LossReason, Seq, Submit, TaskNumber, WallTime, WorkerConfig,
+    WorkerId,
+};
 
 /// Something that happened and is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +57,8 @@ pub enum EventKind {
         spec: Option<JobSpec>,
         /// How many.
         tasks: u64,
+        /// The submit with no dependencies, and of what each task has for itself, body and profile, only the first.
+        submit: Arc<Submit>,
     },
     /// An open job was closed.
     JobClosed {
@@ -89,8 +94,10 @@ pub enum EventKind {
     TasksFinished {
         /// Their job.
         job: JobId,
-        /// The worker (of a gang: the main one).
-        worker: WorkerId,
+        /// The worker; of a gang all of them, the main one first.
+        workers: Vec<WorkerId>,
+        /// The variant granted.
+        variant: u8,
         /// Which, and when.
         tasks: Vec<FinishedTask>,
     },
@@ -102,21 +109,54 @@ pub enum EventKind {
         task: TaskNumber,
         /// Why.
         error: String,
+        /// The run that failed; none where it was not running: it was lost with its worker too often.
+        run: Option<FailedRun>,
     },
     /// Tasks were cancelled.
     TasksCanceled {
         /// Their job.
         job: JobId,
         /// Which, as runs of numbers.
-        tasks: crate::IdList,
+        tasks: IdList,
     },
     /// Tasks will not run because of others.
     TasksAborted {
         /// Their job.
         job: JobId,
         /// Which, as runs of numbers.
-        tasks: crate::IdList,
+        tasks: IdList,
     },
+    /// A task says something. Not kept in a journal.
+    TaskNotify {
+        /// Its job.
+        job: JobId,
+        /// Its number.
+        task: TaskNumber,
+        /// Where it runs.
+        worker: WorkerId,
+        /// What it says.
+        message: String,
+    },
+    /// A worker looked at its machine.
+    WorkerOverview {
+        /// The worker.
+        worker: WorkerId,
+        /// What it saw.
+        state: Box<HardwareState>,
+    },
+}
+
+/// A run that ended badly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRun {
+    /// Which run.
+    pub instance: Instance,
+    /// The variant granted.
+    pub variant: u8,
+    /// Where; the main worker first.
+    pub workers: Vec<WorkerId>,
+    /// Its start.
+    pub started: WallTime,
 }
 
 /// A task that ended well.
@@ -136,7 +176,10 @@ impl EventKind {
     /// The job it is about.
     pub const fn job(&self) -> Option<JobId> {
         match self {
-            Self::ServerStarted { .. } | Self::WorkerConnected { .. } | Self::WorkerLost { .. } => None,
+            Self::ServerStarted { .. }
+            | Self::WorkerConnected { .. }
+            | Self::WorkerLost { .. }
+            | Self::WorkerOverview { .. } => None,
             Self::JobOpened { job, .. }
             | Self::JobSubmitted { job, .. }
             | Self::JobClosed { job }
@@ -146,7 +189,8 @@ impl EventKind {
             | Self::TasksFinished { job, .. }
             | Self::TaskFailed { job, .. }
             | Self::TasksCanceled { job, .. }
-            | Self::TasksAborted { job, .. } => Some(*job),
+            | Self::TasksAborted { job, .. }
+            | Self::TaskNotify { job, .. } => Some(*job),
         }
     }
 }

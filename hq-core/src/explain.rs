@@ -11,11 +11,11 @@ use crate::{Amount, IdList, JobId, Quantity, ResourceName, Span, TaskNumber, Wor
 pub struct Explanation {
     /// In one word.
     pub standing: Standing,
-    /// Tasks that it had or has to wait for, each counted once.
+    /// Tasks and whole jobs that it had or has to wait for, each counted once.
     pub dependencies: u64,
-    /// Those of them that have not ended, by number.
+    /// Those of the tasks that have not ended, by number.
     pub unmet: IdList,
-    /// Jobs that it waits for as a whole.
+    /// Those of the jobs that are not completed.
     pub jobs: IdList,
     /// Its place among what waits; none where it is not in a queue.
     pub queue: Option<QueuePlace>,

@@ -9,6 +9,7 @@ mod client;
 mod event;
 mod explain;
 mod fact;
+mod hardware;
 pub mod idlist;
 mod ids;
 mod job;
@@ -30,9 +31,10 @@ pub use client::{
     Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
     ServerInfo, StopOutcome, SubmitInfo, TaskInfo, WallTime, WorkerInfo, WorkerRuntime,
 };
-pub use event::{Event, EventKind, FinishedTask};
+pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
 pub use fact::{End, Ends, Fact, QueueSpec, Record};
+pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
 pub use idlist::{IdList, IdListError};
 pub use ids::{
     ClassId, Epoch, GrantId, Instance, JobId, LinkId, Ordinal, QueueId, RequestId, ResourceId, RunId, Seq, SubmitId,
@@ -40,7 +42,7 @@ pub use ids::{
 };
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
 pub use message::{
-    FromWorker, LaneReport, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
+    FromWorker, LaneReport, NOTIFY_MAX, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
 };
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
 pub use ranges::{OrdinalRange, RangeSet};

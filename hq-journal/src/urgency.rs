@@ -33,6 +33,7 @@ impl Urgency {
             | Fact::QueueCreated { .. }
             | Fact::QueueRemoved { .. }
             | Fact::AllocationIntended { .. }
+            | Fact::FlushWanted
             | Fact::ServerStopped => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
@@ -43,7 +44,8 @@ impl Urgency {
             | Fact::TaskStarted { .. }
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
-            | Fact::AllocationEnded { .. } => Self::Lazy,
+            | Fact::AllocationEnded { .. }
+            | Fact::WorkerOverview { .. } => Self::Lazy,
         }
     }
 }

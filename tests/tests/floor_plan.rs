@@ -23,7 +23,7 @@ const IMPORTS: [(&str, &str); 13] = [
     ("hq-worker", "core, node, transport"),
     ("hq-engine", "all below"),
     ("hq-client", "core, transport"),
-    ("hq-cli", "client, engine, sim, worker, transport, core"),
+    ("hq-cli", "client, engine, sim, worker, node, journal, transport, core"),
     ("hq-conformance", "core, seams"),
 ];
 

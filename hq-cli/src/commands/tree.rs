@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{job, server, simulate, submit, task, worker};
+use super::{job, journal, server, simulate, submit, task, worker};
 use crate::context::Context;
 
 /// Run tasks on many machines: a server, its workers, and the jobs that are submitted to it.
@@ -16,10 +16,13 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Task(task::Command),
     /// Submit a program as a job (the same as `hq job submit`)
-    Submit(submit::Args),
+    Submit(Box<submit::Args>),
     /// Workers: start, stop, list, look at, wait for
     #[command(subcommand, arg_required_else_help = true)]
     Worker(worker::Command),
+    /// The journal: print its events, follow them
+    #[command(subcommand, arg_required_else_help = true)]
+    Journal(journal::Command),
     /// How would it run? Jobs, a cluster and policies in virtual time
     Simulate(simulate::Args),
 }
@@ -39,8 +42,9 @@ impl Command {
             Self::Server(command) => command.run(context).await,
             Self::Job(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
-            Self::Submit(args) => submit::run(args, context).await,
+            Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
+            Self::Journal(command) => command.run(context).await,
             Self::Simulate(args) => simulate::run(args, context).await,
         }
     }

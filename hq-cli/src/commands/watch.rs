@@ -1,22 +1,27 @@
 use std::{pin::pin, time::Duration};
 
-use hq_core::{ClientRequest, JobInfo, Selector, TaskCounts, TaskState};
+use hq_client::CallError;
+use hq_core::{ClientRequest, Selector};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
-    output::{Output, progress_line},
+    output::{Mode, Output, progress_line},
     server::Server,
 };
 
 /// How often progress is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(200);
 
-/// Waits until jobs have ended, and be closed if `until_closed`, or the server is gone; shows how far they are.
+/// Waits until jobs have ended, and are closed if `until_closed`, or the server is gone; shows how far they are: on a
+/// terminal again and again on one line, elsewhere once at the end.
 ///
 /// # Errors
-/// As the calls.
+/// As for any call, but not for a lost connection; and where standard output is closed.
 pub(crate) async fn watch(server: &Server, jobs: Selector, until_closed: bool, out: &mut Output) -> anyhow::Result<()> {
     let mut end = pin!(server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed }));
+    if out.mode() != Mode::Cli {
+        return Ok(end.await?);
+    }
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut line = String::new();
@@ -26,36 +31,22 @@ pub(crate) async fn watch(server: &Server, jobs: Selector, until_closed: bool, o
                 ended?;
                 break;
             }
-            _ = looks.tick() => {
-                // A server that is gone ends the wait as well.
-                let Ok(jobs) = server.jobs(jobs.clone()).await else { continue };
-                line = line_of(&jobs, until_closed);
+            _ = looks.tick(), if out.is_terminal() => {
+                look(server, &jobs, out, &mut line).await?;
                 out.redraw(&line)?;
             }
         }
     }
-    if let Ok(jobs) = server.jobs(jobs).await {
-        line = line_of(&jobs, until_closed);
-    }
+    look(server, &jobs, out, &mut line).await?;
     out.redrawn(&line)
 }
 
-fn line_of(jobs: &[JobInfo], until_closed: bool) -> String {
-    const STATES: [TaskState; 6] = [
-        TaskState::Waiting,
-        TaskState::Running,
-        TaskState::Finished,
-        TaskState::Failed,
-        TaskState::Canceled,
-        TaskState::Aborted,
-    ];
-    let mut counts = TaskCounts::default();
-    for job in jobs {
-        for state in STATES {
-            *counts.of_mut(state) += job.counts.of(state);
-        }
+/// Puts how far the jobs are into `line`; leaves it as it is where the server is gone, which ends the wait as well.
+async fn look(server: &Server, jobs: &Selector, out: &Output, line: &mut String) -> anyhow::Result<()> {
+    match server.jobs(jobs.clone()).await {
+        Ok(jobs) => *line = progress_line(&jobs, out.width(), out.colors()),
+        Err(CallError::Lost(_)) => {}
+        Err(error) => return Err(error.into()),
     }
-    let goes_on = |job: &&JobInfo| !job.counts.is_terminated() || (until_closed && job.is_open);
-    let ended = jobs.len() - jobs.iter().filter(goes_on).count();
-    progress_line(ended, jobs.len(), &counts)
+    Ok(())
 }

@@ -16,4 +16,4 @@ pub(crate) use mode::Mode;
 pub(crate) use progress::progress_line;
 pub(crate) use stdout::{Output, StdoutClosed};
 pub(crate) use table::{Align, Table};
-pub(crate) use time::{date_utc, makespan, now, rfc3339};
+pub(crate) use time::{date_local, date_utc, makespan, now, rfc3339};

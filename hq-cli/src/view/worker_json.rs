@@ -45,7 +45,7 @@ fn runtime_json(runtime: WorkerRuntime) -> Value {
     }
 }
 
-fn resources(resources: &WorkerResources) -> Value {
+pub(super) fn resources(resources: &WorkerResources) -> Value {
     let items: Vec<Value> = resources
         .resources()
         .iter()

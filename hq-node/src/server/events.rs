@@ -1,6 +1,10 @@
-use hq_core::{Ends, EventKind, Fact, Instance, JobTarget, LossReason, Ordinal, WorkerId};
+use std::sync::Arc;
 
-use super::{book::JobBook, grants::GrantBook};
+use hq_core::{
+    Deps, Ends, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, Submit, TaskIds, WorkerId,
+};
+
+use super::{book::JobBook, grants::GrantBook, wall::Wall};
 
 /// What the feed keeps of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +13,10 @@ pub(super) enum Story {
     Told(EventKind),
     /// Ends that are told task by task only when somebody listens: nobody pays for them otherwise.
     Finished {
-        /// The worker (of a gang: the main one).
-        worker: WorkerId,
+        /// The worker; of a gang all of them, the main one first.
+        workers: Vec<WorkerId>,
+        /// The variant granted.
+        variant: u8,
         /// The ends.
         ends: Ends,
     },
@@ -21,6 +27,7 @@ pub(super) fn tell(
     fact: &Fact,
     jobs: &JobBook,
     grants: &GrantBook,
+    wall: &Wall,
     instance: impl FnOnce(Ordinal) -> Instance,
     stories: &mut Vec<Story>,
 ) {
@@ -32,16 +39,17 @@ pub(super) fn tell(
                 JobTarget::New(spec) => Some(spec.clone()),
                 JobTarget::Attach(_) => None,
             };
-            EventKind::JobSubmitted { job: *job, spec, tasks: submit.ids.count() }
+            EventKind::JobSubmitted { job: *job, spec, tasks: submit.ids.count(), submit: Arc::new(outline(submit)) }
         }
         Fact::JobClosed { job } => EventKind::JobClosed { job: *job },
         Fact::JobCanceled { job, reason } => EventKind::JobCanceled { job: *job, reason: reason.clone() },
         Fact::WorkerJoined { worker, config } => {
-            EventKind::WorkerConnected { worker: *worker, config: std::sync::Arc::clone(config) }
+            EventKind::WorkerConnected { worker: *worker, config: Arc::clone(config) }
         }
         // Workers that go with their server are nobody's loss.
         Fact::WorkerLost { reason: LossReason::ServerEnded, .. } => return,
         Fact::WorkerLost { worker, reason } => EventKind::WorkerLost { worker: *worker, reason: *reason },
+        Fact::WorkerOverview { worker, state } => EventKind::WorkerOverview { worker: *worker, state: state.clone() },
         Fact::TaskStarted { grant, task, .. } => {
             let (Some((job, number)), Some(grant)) = (jobs.locate(*task), grants.get(*grant)) else { return };
             EventKind::TaskStarted {
@@ -53,13 +61,21 @@ pub(super) fn tell(
             }
         }
         Fact::TasksFinished { grant, ends } => {
-            let worker = grants.get(*grant).and_then(|grant| grant.workers.first()).copied().unwrap_or_default();
-            stories.push(Story::Finished { worker, ends: ends.clone() });
+            let (workers, variant) =
+                grants.get(*grant).map(|grant| (grant.workers.clone(), grant.variant)).unwrap_or_default();
+            stories.push(Story::Finished { workers, variant, ends: ends.clone() });
             return;
         }
-        Fact::TaskFailed { task, error, .. } => {
-            let Some((job, task)) = jobs.locate(*task) else { return };
-            EventKind::TaskFailed { job, task, error: error.clone() }
+        Fact::TaskFailed { grant, task: ordinal, start, error } => {
+            let Some((job, task)) = jobs.locate(*ordinal) else { return };
+            let grant = grant.and_then(|grant| grants.get(grant));
+            let run = grant.zip(*start).map(|(grant, start)| FailedRun {
+                instance: instance(*ordinal),
+                variant: grant.variant,
+                workers: grant.workers.clone(),
+                started: wall.of(start),
+            });
+            EventKind::TaskFailed { job, task, error: error.clone(), run }
         }
         Fact::TasksCanceled { tasks } => {
             let events = jobs.numbers(tasks).into_iter();
@@ -76,13 +92,47 @@ pub(super) fn tell(
     stories.push(Story::Told(event));
 }
 
+/// A submit with what its first task has for itself and no other, so that it is small however many tasks it has.
+fn outline(submit: &Submit) -> Submit {
+    // Field by field, as the others are what must not be copied.
+    let Submit { job, ids, kind, shared, parts, profiles, profile_of: _, deps: _, owner, after } =
+        submit;
+    Submit {
+        job: job.clone(),
+        ids: ids.clone(),
+        kind: kind.clone(),
+        shared: shared.clone(),
+        parts: parts.slice(0, 1),
+        profiles: profiles.first().cloned().into_iter().collect(),
+        profile_of: vec![],
+        deps: Deps::default(),
+        owner: owner.clone(),
+        after: after.clone(),
+    }
+}
+
 impl Story {
     /// Roughly the bytes it takes.
     pub(super) fn size(&self) -> usize {
         128 + match self {
             Self::Finished { ends, .. } => ends.tasks.len() * 16 + ends.times.len(),
             Self::Told(event) => match event {
-                EventKind::JobOpened { spec, .. } | EventKind::JobSubmitted { spec: Some(spec), .. } => spec.name.len(),
+                EventKind::JobOpened { spec, .. } => spec.name.len(),
+                EventKind::JobSubmitted { spec, submit, .. } => {
+                    let runs = match &submit.ids {
+                        TaskIds::Given(ids) => ids.runs().len(),
+                        TaskIds::Next(_) => 0,
+                    };
+                    512 + spec.as_ref().map_or(0, |spec| spec.name.len())
+                        + submit.shared.len()
+                        + submit.parts.get(0).len()
+                        + runs * 24
+                }
+                EventKind::TaskNotify { message, .. } => message.len(),
+                EventKind::WorkerOverview { state, .. } => {
+                    let gpus = state.nvidia.iter().chain(&state.amd).flatten().count();
+                    256 + state.cpus.len() * 2 + gpus * 64
+                }
                 EventKind::JobCanceled { reason: Some(text), .. } | EventKind::TaskFailed { error: text, .. } => {
                     text.len()
                 }

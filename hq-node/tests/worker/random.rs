@@ -206,6 +206,7 @@ impl World {
             }
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
             FromWorker::Leaving { .. } => panic!("no limit is set"),
+            FromWorker::Notify { .. } | FromWorker::Overview(_) => panic!("nobody said a word"),
         }
     }
 

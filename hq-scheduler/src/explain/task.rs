@@ -22,7 +22,8 @@ impl Scheduler {
         let (base, submit) = self.state.submit_of(task)?;
         let index = task.0 - base.0;
         let (dependencies, unmet) = self.dependencies(submit, index);
-        let jobs = self.awaited_jobs(submit);
+        let (awaited, jobs) = self.awaited_jobs(submit);
+        let dependencies = dependencies + awaited;
         let key = submit.key(index);
         let waits = self.state.ready.get(&key).is_some_and(|set| set.contains(task));
         let rank = self.rank(now, key).filter(|_| waits);
@@ -53,11 +54,12 @@ impl Scheduler {
         (all.len() as u64, IdList::from_numbers(open).unwrap_or_default())
     }
 
-    /// Jobs that have to be completed first.
-    fn awaited_jobs(&self, submit: &SubmitState) -> IdList {
-        let open = |job: &u32| self.state.jobs.get(&JobId(*job)).is_some_and(|known| !known.is_completed());
-        let jobs: BTreeSet<u32> = submit.submit.after.iter().map(|dep| dep.job.0).filter(open).collect();
-        IdList::from_numbers(jobs).unwrap_or_default()
+    /// How many jobs have to be completed first, and those of them that are not.
+    fn awaited_jobs(&self, submit: &SubmitState) -> (u64, IdList) {
+        let all: BTreeSet<u32> = submit.submit.after.iter().map(|dep| dep.job.0).collect();
+        let is_open = |job: &u32| self.state.jobs.get(&JobId(*job)).is_some_and(|known| !known.is_completed());
+        let open = all.iter().copied().filter(is_open);
+        (all.len() as u64, IdList::from_numbers(open).unwrap_or_default())
     }
 
     /// A task that waits in no queue is in a lane, or is being taken back from one.

@@ -65,6 +65,8 @@ impl State {
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }
+            | Fact::WorkerOverview { .. }
+            | Fact::FlushWanted
             | Fact::ServerStopped => {}
         }
         Ok(())

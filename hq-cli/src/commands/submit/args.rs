@@ -2,7 +2,11 @@ use std::ffi::OsString;
 
 use clap::ValueEnum;
 
-use super::Options;
+use super::{
+    Options,
+    on_notify::{OnNotify, on_notify},
+};
+use crate::parse;
 
 /// Options of `submit`.
 #[derive(Clone, Debug, clap::Args)]
@@ -12,10 +16,12 @@ Examples:
   hq submit --array 1-100 --cpus 2 --name sweep ./simulate --fast
   hq submit --resource gpus/nvidia=0.5 --time-limit 1h --wait python3 train.py
   hq submit --each-line inputs.txt bash -c './analyse \"$HQ_ENTRY\"'
+  hq submit --sweep lr=0.1,0.01 --sweep seed=1..5 ./train --rate %{SWEEP_lr}   # 10 tasks; also $HQ_SWEEP_seed
+  hq submit --dependency afterok:12,13 ./merge
   hq submit --stdin python3 - < script.py
   hq submit job.sh                     # options in lines `#HQ --cpus 4` of job.sh
 
-Placeholders in --cwd, --stdout and --stderr:
+Placeholders in --cwd, --stdout and --stderr (%{SWEEP_NAME} in the command as well):
   %{JOB_ID}  %{TASK_ID}  %{INSTANCE_ID}  %{SUBMIT_DIR}  %{CWD}  %{SERVER_UID}")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -29,6 +35,9 @@ pub(crate) struct Args {
     /// As --wait, and show how far it is
     #[arg(long, conflicts_with = "wait")]
     pub(super) progress: bool,
+    /// With --wait or --progress: run this for each message of a task (`hq task notify`), which is its last argument
+    #[arg(long, value_name = "COMMAND", value_parser = parse::reader(on_notify))]
+    pub(super) on_notify: Option<OnNotify>,
     /// Read standard input to its end; each task gets it as its own
     #[arg(long)]
     pub(super) stdin: bool,

@@ -14,6 +14,7 @@ use super::{
     build::{Parts, build},
     checks::check,
     directives,
+    on_notify::Listener,
     tasks::Tasks,
 };
 use crate::{
@@ -26,20 +27,35 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress) = (args.wait, args.progress);
+    let (wait, progress, on_notify) = (args.wait, args.progress, args.on_notify.clone());
     let submit = prepare(args, &mut context.out)?;
     let server = context.server().await?;
+    let listener = match on_notify {
+        Some(program) if wait || progress => Some(Listener::start(&server, program).await?),
+        Some(_) => bail!("--on-notify needs --wait or --progress"),
+        None => None,
+    };
     let job = hand_over(submit, &server, &mut context.out).await?;
     let jobs = Selector::Ids(IdList::range(job.0, 1));
     if wait || progress {
         context.out.flush()?;
         info!("Waiting for job {job} to end");
     }
-    if progress {
-        watch(&server, jobs, true, &mut context.out).await?;
-    } else if wait {
-        server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
-    }
+    let listen = async {
+        match listener {
+            Some(listener) => listener.wait(&server, job).await,
+            None => Ok(()),
+        }
+    };
+    let end = async {
+        if progress {
+            watch(&server, jobs, true, &mut context.out).await?;
+        } else if wait {
+            server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(end, listen)?;
     Ok(())
 }
 
@@ -49,12 +65,18 @@ pub(crate) async fn hand_over(submit: Submit, server: &Server, out: &mut Output)
         ClientReply::Submitted { job } => job,
         other => return Err(unexpected(other).into()),
     };
+    say_submitted(job, out)?;
+    Ok(job)
+}
+
+/// Says as what job something was submitted.
+pub(crate) fn say_submitted(job: JobId, out: &mut Output) -> anyhow::Result<()> {
     match out.mode() {
         Mode::Cli => out.line(&format!("Job submitted successfully, job ID: {job}"))?,
         Mode::Json => out.json(&json!({ "id": job }))?,
         Mode::Quiet => out.line(&job.to_string())?,
     }
-    Ok(job)
+    Ok(())
 }
 
 /// Reads all that the submit is made of, and warns of what is probably a mistake.
@@ -66,7 +88,7 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
     let found = directives::read(args.directives, program, stdin.as_deref())?;
     let options = args.options.over(found.options);
     let tasks = Tasks::of(&options, args.job.is_some())?;
-    for warning in check(&options, tasks.ids.count())? {
+    for warning in check(&options, tasks.ids.count(), &tasks.gaps)? {
         warn!("{warning}");
     }
     let bytes = |arg: OsString| Blob::from(arg.into_vec());
