@@ -266,6 +266,7 @@ pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
     let explained = |workers| Explanation {
         standing: Standing::Infeasible,
         dependencies: 0,
+        jobs: IdList::default(),
         unmet: IdList::default(),
         queue: None,
         blockers: vec![],

@@ -33,7 +33,10 @@ impl State {
                 }
                 self.add_submit(at, *job, *base, submit, fx)?;
             }
-            Fact::JobClosed { job } => self.job_mut(*job)?.is_open = false,
+            Fact::JobClosed { job } => {
+                self.job_mut(*job)?.is_open = false;
+                self.open_gates(*job, fx);
+            }
             Fact::JobCanceled { job, reason } => {
                 if reason.is_some() {
                     self.job_mut(*job)?.cancel_reason.clone_from(reason);

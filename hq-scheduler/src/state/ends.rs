@@ -135,14 +135,15 @@ impl State {
         let job_id = submit.job;
         let has_graph = submit.graph.is_some();
         let Some(job) = self.jobs.get_mut(&job_id) else { return };
+        let has_cross = !job.cross.is_empty();
         if job.counts.is_terminated() && job.ended.is_none() {
             job.ended = Some(at);
             fx.ended.insert(job_id);
+            self.open_gates(job_id, fx);
         }
         if end == TaskState::Failed {
             fx.failed.insert(job_id);
         }
-        let has_cross = !job.cross.is_empty();
         if !has_graph && !has_cross {
             return;
         }
@@ -180,7 +181,7 @@ impl State {
     /// Puts tasks (of any number of submits) into the queues of those that could start.
     pub(super) fn insert_ready(&mut self, range: OrdinalRange, fx: &mut Effects) {
         for (base, part) in self.split_by_submit(range) {
-            let Some(submit) = self.submits.get(&base) else { continue };
+            let Some(submit) = self.submits.get(&base).filter(|submit| submit.shut == 0) else { continue };
             for (key, run) in runs_by_key(submit, base, part) {
                 self.ready.entry(key).or_default().insert(run);
                 fx.ready.insert(key);
@@ -260,6 +261,7 @@ impl State {
             submit: submit.clone(),
             keys,
             graph: None,
+            shut: self.add_gates(base, &submit.after, fx),
             canceled: RangeSet::new(),
             aborted: RangeSet::new(),
         };

@@ -4,6 +4,7 @@ mod apply;
 mod class;
 mod doom;
 mod ends;
+mod gates;
 mod graph;
 mod owner;
 mod parts;
@@ -12,7 +13,7 @@ mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
+use hq_core::{DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
 
 pub(crate) use class::Class;
 pub(crate) use owner::{OwnerId, PartyId};
@@ -41,6 +42,8 @@ pub(crate) struct State {
     /// Tasks that could start if there were room. Never an empty set.
     pub(crate) ready: BTreeMap<QueueKey, RangeSet>,
     pub(crate) records: Records,
+    /// Submits that wait for a job as a whole, and for which end of it. Never an empty list.
+    pub(crate) gates: BTreeMap<JobId, Vec<(Ordinal, DepKind)>>,
     /// Names of the order and the placement, where one was chosen.
     pub(crate) policy: Option<(String, String)>,
 }
@@ -56,6 +59,8 @@ pub(crate) struct Effects {
     pub(crate) freed: BTreeSet<WorkerId>,
     /// Tasks that can never run any more.
     pub(crate) doomed: Vec<Ordinal>,
+    /// Submits whose tasks can never run any more.
+    pub(crate) barred: Vec<Ordinal>,
     /// Tasks that ran on a worker that is gone.
     pub(crate) bereft: Vec<Ordinal>,
     /// Jobs with a new failure.
