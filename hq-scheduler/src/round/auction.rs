@@ -201,3 +201,49 @@ impl Prices {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{Request, Rng, WorkerResources};
+
+    use super::{super::fill::Way, *};
+    use crate::pool::Pools;
+
+    /// Whatever may be looked at: no more tasks than wait, and they fit; and what is looked at has its bound.
+    #[test]
+    fn what_is_sold_is_there() {
+        let mut rng = Rng::new(1);
+        for n in 0..60u64 {
+            let requests: Vec<Request> = (0..8).map(|_| Request::cpus(rng.range(1, 6) as u32).unwrap()).collect();
+            let values: Vec<u64> = requests.iter().map(|_| rng.range(1, 1_000)).collect();
+            let way = |(class, request)| Way { class, variant: 0, request, value: values[class] };
+            let ways: Rc<Vec<Way<'_>>> = Rc::new(requests.iter().enumerate().map(way).collect());
+            let pools = [8, 12].map(|cpus| Pools::new(&WorkerResources::cpus(cpus).unwrap()));
+            let site = |group: usize| Site { pools: pools[group].clone(), ways: Rc::clone(&ways), most: 4, group };
+            let sites: Vec<Site<'_>> = (0..10).map(|at| site(at % 2)).collect();
+            let left: Vec<u64> = requests.iter().map(|_| rng.range(0, 5)).collect();
+            let mut looks = Looks::for_level();
+            let bound = 200 * n * n;
+            looks.spend(looks.left() - bound);
+            let before = looks.used();
+            let (shares, value) = auction(&sites, &left, &mut looks).unwrap();
+            assert!(looks.used() - before <= bound + 5_000, "{} of {bound}", looks.used() - before);
+            let mut sum = 0;
+            for class in 0..requests.len() {
+                assert!(shares.iter().map(|share| share[class]).sum::<u64>() <= left[class]);
+            }
+            for (site, share) in sites.iter().zip(&shares) {
+                assert!(share.iter().sum::<u64>() <= site.most);
+                let mut pools = site.pools.clone();
+                for (way, n) in ways.iter().zip(&**share) {
+                    sum += way.value * n;
+                    for _ in 0..*n {
+                        let allocation = pools.allocate(way.request).unwrap();
+                        assert!(pools.take(&allocation));
+                    }
+                }
+            }
+            assert_eq!(sum, value);
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! A good combination where there are too many to try them all: a *ratio greedy*, then exchanges.
 //!
 //! Greedy: again and again the way of best value per weighted fraction of what is left, a quarter of its fit at a time. Weights are
-//! learnt: what was used up weighs more in the next try, what was left over less. Exchanges: one or two tasks give way to
-//! others, as long as that gains.
+//! learnt: what was used up weighs more in the next try, what was left over less. Exchanges, from each of the tries: one or two
+//! tasks give way to others, as long as that gains.
 
 use super::{
     looks::{LOOKS_MAX, Looks},
@@ -24,7 +24,7 @@ pub(super) fn combine(room: &Room, items: &[Item], waiting: &[u64], most: u64, l
 fn combine_within(room: &Room, items: &[Item], waiting: &[u64], most: u64, looks: &mut Looks) -> Vec<u64> {
     let offer = Offer::new(items, room, |_| 0);
     let mut weights = Weights::new(room);
-    let mut best: Option<(Pack, Vec<u64>)> = None;
+    let mut tries: Vec<(Pack, Vec<u64>)> = Vec::new();
     for turn in 0..LEARN {
         if turn > 0 && looks.is_over() {
             break;
@@ -32,13 +32,18 @@ fn combine_within(room: &Room, items: &[Item], waiting: &[u64], most: u64, looks
         let (mut next, mut left) = (offer.empty(most), waiting.to_vec());
         next.fill(&offer, &mut left, weights.as_slice(), looks);
         weights.learn(room, &next.room);
-        if best.as_ref().is_none_or(|(best, _)| next.gain > best.gain) {
-            best = Some((next, left));
+        if tries.iter().all(|(known, _)| known.counts != next.counts) {
+            tries.push((next, left));
         }
     }
-    let Some((mut best, mut left)) = best else { return vec![] };
-    best.exchange(&offer, &mut left, looks);
-    best.counts
+    // The best first: exchanges do not lead everywhere.
+    tries.sort_by_key(|(pack, _)| std::cmp::Reverse(pack.gain));
+    let exchanged = tries.into_iter().map(|(mut pack, mut left)| {
+        pack.exchange(&offer, &mut left, looks);
+        pack
+    });
+    let best = exchanged.reduce(|best, next| if next.gain > best.gain { next } else { best });
+    best.map(|best| best.counts).unwrap_or_default()
 }
 
 /// How scarce the resources of a worker are, against one another.

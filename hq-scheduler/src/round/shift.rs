@@ -176,3 +176,40 @@ impl Shift<'_> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{Request, ResourceDef, ResourceEntry, WorkerResources};
+
+    use super::{super::pack::Item, *};
+    use crate::pool::{Pools, Room};
+
+    fn item(pools: &Pools, class: usize, text: &str, value: u64) -> Item {
+        let entries = text.split(',').map(|entry| ResourceEntry::parse(entry).unwrap()).collect();
+        Item { class, need: pools.need(&Request::new(entries).unwrap()).unwrap(), value }
+    }
+
+    /// What could run without a GPU has one, and what could not waits; there is another worker without GPUs.
+    #[test]
+    fn a_task_makes_room_for_another_and_runs_in_another_way() {
+        let gpu = ResourceDef::parse("gpus=range(0-0)").unwrap();
+        let cpus = |n: &str| ResourceDef::parse_cpus(n).unwrap();
+        let [with, without] = [vec![cpus("2"), gpu], vec![cpus("2")]]
+            .map(|defs| Pools::new(&WorkerResources::new(defs, vec![]).unwrap()));
+        let items = [
+            vec![item(&with, 0, "cpus=1,gpus=1", 5), item(&with, 1, "cpus=2,gpus=1", 6)],
+            vec![item(&without, 0, "cpus=2", 4)],
+        ];
+        let rooms: [Room; 2] = [with.room(), without.room()];
+        let offers: Vec<Offer<'_>> =
+            items.iter().zip(&rooms).map(|(items, room)| Offer::new(items, room, |_| 0)).collect();
+        let mut packs: Vec<Pack> = offers.iter().map(|offer| offer.empty(10)).collect();
+        assert_eq!(packs[0].add(&offers[0], 0, 1), 1);
+        let (mut left, mut looks) = (vec![0, 1], Looks::for_level());
+        assert!(shift(&offers, &[0, 1], &mut packs, &mut left, &mut looks));
+        let counts: Vec<&[u64]> = packs.iter().map(|pack| &pack.counts[..]).collect();
+        assert_eq!(counts, [&[0, 1][..], &[1]]);
+        assert_eq!(left, [0, 0]);
+        assert!(!shift(&offers, &[0, 1], &mut packs, &mut left, &mut looks), "nothing is left to gain");
+    }
+}
