@@ -78,6 +78,21 @@ impl Blockers {
         queues.iter().filter(|key| self.needed.contains_key(key) || reserved(key)).copied().collect()
     }
 
+    /// Of the queues of each class among `queues` that which wants most workers held: these are all that the others want, too.
+    /// And those with reservations.
+    pub(super) fn greediest(&self, queues: &[QueueKey]) -> Vec<QueueKey> {
+        let is_reserved = |key: &QueueKey| self.reservations.iter().any(|reservation| reservation.key == *key);
+        let mut of_class: BTreeMap<ClassId, (u64, QueueKey)> = BTreeMap::new();
+        for key in queues.iter().filter(|key| !is_reserved(key)) {
+            if let Some((needed, ..)) = self.needed.get(key) {
+                let most = of_class.entry(key.class).or_insert((*needed, *key));
+                *most = (*most).max((*needed, *key));
+            }
+        }
+        let reserved = queues.iter().filter(|key| is_reserved(key)).copied();
+        of_class.into_values().map(|(_, key)| key).chain(reserved).collect()
+    }
+
     /// Those of `queues` alone.
     pub(super) fn only(&self, queues: &[QueueKey]) -> Self {
         let mut some = Self { gives: self.gives.clone(), ..Self::default() };
@@ -109,6 +124,12 @@ impl Blockers {
     pub(super) fn note_met(&mut self, copy: Self) {
         self.in_the_way.extend(copy.in_the_way);
         self.kept.extend(copy.kept);
+    }
+
+    /// The best rank of all that are blocked.
+    pub(super) fn best_rank(&self) -> Option<Rank> {
+        let first = self.levels.values().filter_map(|levels| Some(levels.first()?.rank));
+        first.chain(self.reservations.iter().map(|reservation| reservation.rank)).min()
     }
 
     /// Whether nobody is blocked.
@@ -213,7 +234,7 @@ impl Scheduler {
         let order = self.order_of(now, blockers, key.class, most);
         let end = order.workers.len().min(usize::try_from(most).unwrap_or(usize::MAX));
         let held = order.workers.get(usize::try_from(better).unwrap_or(usize::MAX)..end).unwrap_or_default();
-        Some(Some(held.iter().copied().collect()))
+        Some(Some(held.iter().copied().filter(|worker| self.mind.makes.can(*worker, key.class)).collect()))
     }
 
     /// The worker's place in the order in which places are held for a class; exact only where fewer than `needed` workers
@@ -264,7 +285,9 @@ impl Scheduler {
             |worker: &WorkerId| self.lives_for(now, *worker, class) && self.could_give(now, gives, *worker, class);
         let in_gang = |worker: &WorkerId| self.state.workers.get(worker).is_some_and(|known| known.gang.is_some());
         let capable = || self.mind.makes.capable_from_last(class).filter(could);
-        let others = capable().filter(|worker| !in_gang(worker) && !running.contains_key(worker));
+        // Nobody looks for more of the others than there are: often it is none.
+        let n = (self.mind.makes.count(class) as usize).saturating_sub(running.len());
+        let others = capable().filter(|worker| !in_gang(worker) && !running.contains_key(worker)).take(n);
         let running = capable().filter(|worker| !in_gang(worker) && running.contains_key(worker));
         others
             .chain(running)

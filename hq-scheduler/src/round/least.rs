@@ -69,7 +69,7 @@ impl Scheduler {
         let mut plan: Vec<(QueueKey, Vec<Placed>)> = Vec::new();
         let mut most = LANES_MAX.saturating_sub(known.grants.len()) as u64;
         let mut over: BTreeSet<QueueKey> = BTreeSet::new();
-        let mut walk = Walk::new(&self.mind.ranks);
+        let mut walk = Walk::default();
         let mut looks = Looks::for_level();
         while let Some((rank, mut keys)) = walk.level(&self.mind.ranks) {
             keys.retain(|key| !able || self.could_give(now, &blockers.gives, worker, key.class));
@@ -107,7 +107,7 @@ impl Scheduler {
     fn plan_alone(&self, now: Tick, worker: WorkerId, blockers: &mut Blockers) -> Option<Vec<(QueueKey, Vec<Placed>)>> {
         let known = self.state.workers.get(&worker).filter(|known| known.grants.len() < LANES_MAX)?;
         let missing = known.least_cpus().saturating_sub(known.pools.uses_cpus().parts());
-        let mut walk = Walk::new(&self.mind.ranks);
+        let mut walk = Walk::default();
         while let Some((rank, keys)) = walk.level(&self.mind.ranks) {
             let ways = self.ways_of_level(now, &keys, known, &known.pools);
             let enough = |way: &&Way<'_>| cpus_of(&known.pools, way.request).parts() >= missing;
