@@ -18,6 +18,8 @@
 //! To add a command: write `commands/<group>/<command>.rs` with a struct `Args` and a function `run`, and name it in
 //! the enum of its group.
 
+#![forbid(unsafe_code)]
+
 mod app;
 mod args;
 mod commands;
