@@ -66,6 +66,9 @@ const COMMANDS: &[&[&str]] = &[
     &["journal", "replay"],
     &["journal", "flush"],
     &["simulate"],
+    &["doc"],
+    &["generate-completion"],
+    &["generate-man"],
 ];
 
 #[test]

@@ -9,6 +9,7 @@ mod output;
 mod poll;
 mod proc_table;
 mod process;
+mod schema;
 mod table;
 mod workspace;
 
@@ -20,5 +21,6 @@ pub use poll::{PATIENCE, eventually, eventually_within};
 pub use proc_table::{alive, processes_with};
 pub use process::Process;
 pub use rustix::process::Signal;
+pub use schema::violations;
 pub use table::Table;
 pub use workspace::{cargo, root, sources};
