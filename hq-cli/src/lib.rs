@@ -9,6 +9,8 @@
 //! | `output` | tables, colours, times, standard output; knows nothing of jobs |
 //! | `parse` | small languages of option values that `hq-core` does not have |
 //! | `journal` | the event log: out of a journal file, and from a server |
+//! | `jobfile` | job definition files: what they say, as tasks; pure |
+//! | `program` | what programs that are submitted can be |
 //! | `server` | the connection to the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
@@ -21,10 +23,12 @@ mod args;
 mod commands;
 mod context;
 mod interrupt;
+mod jobfile;
 mod journal;
 mod log;
 mod output;
 mod parse;
+mod program;
 mod server;
 mod view;
 mod worker;
