@@ -4,6 +4,7 @@
 
 mod binary;
 mod cluster;
+mod normal;
 mod options;
 mod output;
 mod poll;
@@ -15,6 +16,7 @@ mod workspace;
 
 pub use binary::hq_binary;
 pub use cluster::Cluster;
+pub use normal::normal;
 pub use options::{number_from_env, skip};
 pub use output::{ANSWER, Output, finish};
 pub use poll::{PATIENCE, eventually, eventually_within};
