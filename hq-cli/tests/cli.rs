@@ -67,7 +67,11 @@ const COMMANDS: &[&[&str]] = &[
     &["journal", "stream"],
     &["journal", "replay"],
     &["journal", "flush"],
+    &["journal", "report"],
     &["simulate"],
+    &["doc"],
+    &["generate-completion"],
+    &["generate-man"],
 ];
 
 #[test]

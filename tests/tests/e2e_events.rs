@@ -147,3 +147,23 @@ fn words_of_tasks_are_in_the_stream_and_not_in_the_journal() {
     );
     assert!(!cluster.hq(&["journal", "export", &path]).ok().contains("hello"));
 }
+
+#[test]
+fn a_report_is_one_page() {
+    let mut cluster = Cluster::new();
+    let path = cluster.path("journal").display().to_string();
+    cluster.start_server(&["--journal", &path]);
+    let _worker = cluster.worker("w", "2");
+    let job = cluster.submit(&["--array=1-4", "--name=<b>bold", "bash", "-c", "exit $((HQ_TASK_ID == 2))"]);
+    cluster.finished(job);
+    cluster.hq(&["journal", "report", &path, "report.html"]).ok();
+    let page = cluster.read("report.html");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    assert!(
+        page.contains("&lt;b&gt;bold") && page.contains("3 finished, 1 failed") && !page.contains("src="),
+        "{page}"
+    );
+    cluster.hq(&["journal", "report", &path, "report.html", "--start-time", "0s", "--end-time", "1h"]).ok();
+    assert!(cluster.hq(&["journal", "report", &path, "r", "--start-time", "9h"]).fails(1).contains("nothing is left"));
+    assert!(cluster.hq(&["journal", "report", "none", "r"]).fails(1).contains("No such file"));
+}

@@ -12,7 +12,7 @@ use super::{
     requests::quantity_json,
     worker_json::resources,
 };
-use crate::output::rfc3339;
+use crate::output::{compact_json, rfc3339};
 
 /// Tasks in one line, at most.
 const TASKS_MAX: usize = 10_000;
@@ -118,7 +118,7 @@ impl EventLines {
 
 /// A line as it is written, without its end.
 pub(crate) fn event_line((at, event): &EventLine) -> String {
-    json!({ "event": event, "time": rfc3339(*at) }).to_string()
+    compact_json(&json!({ "event": event, "time": rfc3339(*at) }))
 }
 
 /// The line that ends the log of a server that was stopped.

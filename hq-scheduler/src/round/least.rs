@@ -117,8 +117,8 @@ impl Scheduler {
             for way in ways.iter().filter(enough) {
                 let key = keys[way.class];
                 let Some(placed) = take(&mut known.pools.clone(), way) else { continue };
-                let rank = self.rank_to_others(key, rank);
-                if self.may_pass(now, blockers, rank, key, worker, &known.pools) {
+                let asker = Asker { now, rank: self.rank_to_others(key, rank), queue: key, worker };
+                if self.may_pass(asker, blockers, &known.pools) {
                     return Some(vec![(key, vec![placed])]);
                 }
             }
