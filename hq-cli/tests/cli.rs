@@ -56,6 +56,7 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "info"],
     &["task", "explain"],
     &["task", "notify"],
+    &["output-log"],
     &["simulate"],
 ];
 

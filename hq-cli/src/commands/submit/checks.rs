@@ -6,6 +6,8 @@ use crate::{args::Channel, parse::StdioArg};
 
 /// So many files in one directory make file systems slow.
 const FILES_MAX: u64 = 999;
+/// What placeholders stand for in the path of a stream directory.
+const STREAM_NAMES: [&str; 3] = ["JOB_ID", "SUBMIT_DIR", "SERVER_UID"];
 
 /// Looks for what is probably a mistake in the options of so many tasks.
 ///
@@ -32,11 +34,19 @@ pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
             }
         }
     }
-    let files = [&args.stdout, &args.stderr].into_iter().filter(|arg| **arg != Some(StdioArg::None)).count() as u64;
+    if let Some(stream) = &args.stream {
+        warnings.extend(unknown_in(stream.as_os_str().as_encoded_bytes(), "log path", &STREAM_NAMES));
+    }
+    let is_file = |arg: &&Option<StdioArg>| match arg {
+        Some(StdioArg::None) => false,
+        Some(StdioArg::File { .. }) => true,
+        None => args.stream.is_none(),
+    };
+    let files = [&args.stdout, &args.stderr].into_iter().filter(is_file).count() as u64;
     if tasks.saturating_mul(files) > FILES_MAX {
         warnings.push(format!(
-            "The job will create {} files for standard output and standard error. Consider `--stdout none` and \
-             `--stderr none`.",
+            "The job will create {} files for standard output and standard error. Consider `--stream DIR`, which puts \
+             them into one file per worker, or `--stdout none` and `--stderr none`.",
             tasks.saturating_mul(files)
         ));
     }
@@ -54,8 +64,13 @@ pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
 
 /// Names in `template` that stand for nothing.
 fn unknown(template: &[u8], place: &str) -> Option<String> {
+    unknown_in(template, place, &placeholder::NAMES)
+}
+
+/// The same where only these names stand for something.
+fn unknown_in(template: &[u8], place: &str, known: &[&str]) -> Option<String> {
     let names = placeholder::names(template);
-    let unknown: Vec<String> = names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
+    let unknown: Vec<String> = names.into_iter().filter(|name| !known.contains(&name.as_str())).collect();
     let plural = if unknown.len() == 1 { "" } else { "s" };
     let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
     (!unknown.is_empty()).then_some(text)
@@ -91,7 +106,12 @@ mod tests {
             (&["--stdout=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in stdout path")),
             (&["--stderr=%{BAR}%{JOB_ID}%{BAZ}", "p"], Some("Found unknown placeholders `BAR, BAZ` in stderr path")),
             (&["--cwd=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in working directory path")),
+            (&["--stream=log-%{JOB_ID}-%{SUBMIT_DIR}-%{SERVER_UID}", "p"], None),
+            (&["--stream=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in log path")),
+            (&["--stream=%{CWD}/%{TASK_ID}", "p"], Some("Found unknown placeholders `CWD, TASK_ID` in log path")),
             (&["--array=1-499", "p"], None),
+            (&["--array=1-5000", "--stream=log", "p"], None),
+            (&["--array=1-5000", "--stream=log", "--stderr=%{TASK_ID}", "p"], Some("5000 files")),
             (&["--array=1-500", "p"], Some("1000 files")),
             (&["--array=1-500", "--stdout=none", "p"], None),
             (&["--env=A=1", "--env=A=2", "p"], Some("`A` is given more than once")),
