@@ -39,6 +39,7 @@ const COMMANDS: &[&[&str]] = &[
     &["worker", "wait"],
     &["submit"],
     &["job", "submit"],
+    &["job", "submit-file"],
     &["job", "list"],
     &["job", "summary"],
     &["job", "info"],

@@ -1,6 +1,8 @@
 use clap::Subcommand;
 
-use super::{cancel, cat, close, forget, info, list, open, progress, status, summary, task_ids, wait, why};
+use super::{
+    cancel, cat, close, forget, info, list, open, progress, status, submit_file, summary, task_ids, wait, why,
+};
 use crate::commands::submit;
 use crate::context::Context;
 
@@ -15,6 +17,8 @@ pub(crate) enum Command {
     Info(info::Args),
     /// Submit a program as a job (the same as `hq submit`)
     Submit(Box<submit::Args>),
+    /// Submit tasks that a file describes
+    SubmitFile(submit_file::Args),
     /// Wait until jobs have ended
     Wait(wait::Args),
     /// Show how far jobs are until they have ended
@@ -45,6 +49,7 @@ impl Command {
             Self::Summary(args) => summary::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
             Self::Submit(args) => submit::run(*args, context).await,
+            Self::SubmitFile(args) => submit_file::run(args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
             Self::Progress(args) => progress::run(args, context).await,
             Self::Status(args) => status::run(args, context).await,

@@ -10,6 +10,7 @@ mod list;
 mod open;
 mod progress;
 mod status;
+mod submit_file;
 mod summary;
 mod task_ids;
 mod wait;

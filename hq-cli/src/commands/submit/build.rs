@@ -10,8 +10,8 @@ use hq_core::{
     ResourceEntry, ResourceName, Span, Stdio, Submit,
 };
 
-use super::{Options, limits, tasks::Tasks};
-use crate::{args::Channel, parse::StdioArg};
+use super::{Options, tasks::Tasks};
+use crate::{args::Channel, parse::StdioArg, program};
 
 /// What is submitted, from all places where it is said.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub(super) fn build(parts: Parts<'_>, submit_dir: &Path) -> anyhow::Result<Submi
         task_dir: options.task_dir,
         ..Profile::new(request(options)?)
     };
-    let program = program(options, parts.command, parts.stdin, submit_dir);
-    limits::check(&program, parts.tasks.longest)?;
+    let program = spec(options, parts.command, parts.stdin, submit_dir);
+    program::check(&program, parts.tasks.longest)?;
     let shared = postcard::to_stdvec(&ProgramBody::Same(program)).context("cannot encode the program")?;
     let submit = Submit::array(job, parts.tasks.ids, PROGRAM_KIND, shared.into(), profile);
     Ok(Submit { parts: parts.tasks.parts, ..submit })
@@ -99,7 +99,7 @@ fn request(args: &Options) -> anyhow::Result<Request> {
     })
 }
 
-fn program(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Path) -> ProgramSpec {
+fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Path) -> ProgramSpec {
     let bytes = |text: &OsStr| Blob::from(text.as_bytes());
     let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("%{SUBMIT_DIR}"));
     ProgramSpec {
@@ -116,7 +116,7 @@ fn program(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: 
 }
 
 fn stdio(arg: Option<&StdioArg>, stream: Option<&Path>, channel: Channel) -> Stdio {
-    let usual = || format!("%{{CWD}}/job-%{{JOB_ID}}/%{{TASK_ID}}.{}", channel.name()).into_bytes();
+    let usual = || channel.usual_path().into_bytes();
     match arg {
         None => match stream {
             Some(dir) => Stdio::Stream { dir: dir.as_os_str().as_bytes().into() },
@@ -156,7 +156,7 @@ mod tests {
         format!("{:#}", try_build(args).expect_err("refused"))
     }
 
-    fn spec(args: &[&str]) -> ProgramSpec {
+    fn spec_of(args: &[&str]) -> ProgramSpec {
         let Body::Array(spec) = body(&built(args)) else { panic!("not a program") };
         spec
     }
@@ -176,7 +176,7 @@ mod tests {
             submit_dir: b"/w"[..].into(),
             ..ProgramSpec::default()
         };
-        assert_eq!(spec(&["/usr/bin/env", "--x", "-V"]), expected);
+        assert_eq!(spec_of(&["/usr/bin/env", "--x", "-V"]), expected);
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
             ..Profile::new(request.with_weight(25_000).expect("a weight"))
         };
         assert_eq!(submit.profiles, [expected]);
-        let spec = spec(&args);
+        let spec = spec_of(&args);
         assert_eq!(spec.args, ["p", "--name=q"].map(|arg| Blob::from(arg.as_bytes())));
         let env = [("A", "1"), ("B", "")].map(|(name, value)| (name.as_bytes().into(), value.as_bytes().into()));
         assert_eq!(spec.env, env);
@@ -235,7 +235,7 @@ mod tests {
             (&["--stderr=x"], &stream, &file),
             (&["--stdout=none", "--stderr=x"], &Stdio::Null, &file),
         ] {
-            let spec = spec(&[&["--stream=log/%{JOB_ID}"], more, &["p"]].concat());
+            let spec = spec_of(&[&["--stream=log/%{JOB_ID}"], more, &["p"]].concat());
             assert_eq!((&spec.stdout, &spec.stderr), (stdout, stderr), "{more:?}");
         }
     }

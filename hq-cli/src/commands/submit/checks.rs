@@ -2,12 +2,14 @@ use anyhow::bail;
 use hq_core::placeholder;
 
 use super::Options;
-use crate::{args::Channel, parse::StdioArg};
+use crate::{
+    args::Channel,
+    parse::StdioArg,
+    program::{has_cwd, unknown, unknown_in_stream},
+};
 
 /// So many files in one directory make file systems slow.
 const FILES_MAX: u64 = 999;
-/// What placeholders stand for in the path of a stream directory.
-const STREAM_NAMES: [&str; 3] = ["JOB_ID", "SUBMIT_DIR", "SERVER_UID"];
 
 /// Looks for what is probably a mistake in the options of so many tasks.
 ///
@@ -17,8 +19,8 @@ pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     let cwd = args.cwd.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
     if let Some(cwd) = cwd {
-        if placeholder::names(cwd).iter().any(|name| name == "CWD") {
-            bail!("Working directory path cannot contain the working directory placeholder `%{{CWD}}`.");
+        if let Some(error) = has_cwd(cwd) {
+            bail!("{error}");
         }
         warnings.extend(unknown(cwd, "working directory path"));
     }
@@ -35,7 +37,7 @@ pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
         }
     }
     if let Some(stream) = &args.stream {
-        warnings.extend(unknown_in(stream.as_os_str().as_encoded_bytes(), "log path", &STREAM_NAMES));
+        warnings.extend(unknown_in_stream(stream.as_os_str().as_encoded_bytes()));
     }
     let is_file = |arg: &&Option<StdioArg>| match arg {
         Some(StdioArg::None) => false,
@@ -60,20 +62,6 @@ pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
         warnings.push("Tasks on whole nodes use all of their resources; --resource is ignored.".to_owned());
     }
     Ok(warnings)
-}
-
-/// Names in `template` that stand for nothing.
-fn unknown(template: &[u8], place: &str) -> Option<String> {
-    unknown_in(template, place, &placeholder::NAMES)
-}
-
-/// The same where only these names stand for something.
-fn unknown_in(template: &[u8], place: &str, known: &[&str]) -> Option<String> {
-    let names = placeholder::names(template);
-    let unknown: Vec<String> = names.into_iter().filter(|name| !known.contains(&name.as_str())).collect();
-    let plural = if unknown.len() == 1 { "" } else { "s" };
-    let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
-    (!unknown.is_empty()).then_some(text)
 }
 
 /// Whether each task has a path of its own: by its id, or by that of its directory.

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use hq_core::{IdList, Parts};
 use tracing::warn;
 
-use super::limits::{ENTRY_MAX, PAYLOAD_MAX, too_much};
+use crate::program::{ENTRY_MAX, PAYLOAD_MAX, too_much};
 
 pub(super) use json::read as from_json;
 pub(super) use lines::read as each_line;

@@ -5,14 +5,13 @@ mod build;
 mod checks;
 mod directives;
 mod entries;
-mod limits;
 mod on_notify;
 mod options;
 mod run;
 mod tasks;
 
 pub(crate) use args::Args;
-pub(crate) use run::run;
+pub(crate) use run::{hand_over, run};
 
 use options::Options;
 

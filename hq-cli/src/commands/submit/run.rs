@@ -14,7 +14,6 @@ use super::{
     build::{Parts, build},
     checks::check,
     directives,
-    limits::PAYLOAD_MAX,
     on_notify::Listener,
     tasks::Tasks,
 };
@@ -22,6 +21,7 @@ use crate::{
     commands::watch::watch,
     context::Context,
     output::{Mode, Output},
+    program::PAYLOAD_MAX,
     server::{Server, unexpected},
 };
 
