@@ -68,6 +68,7 @@ const COMMANDS: &[&[&str]] = &[
     &["journal", "replay"],
     &["journal", "flush"],
     &["journal", "report"],
+    &["output-log"],
     &["simulate"],
     &["doc"],
     &["generate-completion"],

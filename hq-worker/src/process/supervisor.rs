@@ -139,6 +139,18 @@ impl<T: Task> Supervisor<T> {
         self.shared.push(Work::Start(task));
     }
 
+    /// What kills a run from elsewhere, as long as the supervisor is there.
+    pub(crate) fn killer(&self) -> impl Fn(RunId) + Send + Sync + 'static {
+        let shared = Arc::downgrade(&self.shared);
+        move |run| {
+            if let Some(shared) = shared.upgrade()
+                && let Some(slot) = shared.runs.lock().get_mut(&run)
+            {
+                shared.stop(slot, StopHow::Kill);
+            }
+        }
+    }
+
     /// Ends a run, if it has not ended.
     pub(crate) fn stop(&self, run: RunId, how: StopHow) {
         if let Some(slot) = self.shared.runs.lock().get_mut(&run) {

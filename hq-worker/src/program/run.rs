@@ -31,7 +31,7 @@ use crate::{
     Done,
     notify::Ticket,
     process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
-    stream::Feed,
+    stream::{Feed, Names},
 };
 
 /// A run of a program, not yet started.
@@ -165,7 +165,7 @@ impl ProgramRun {
         let order = &self.order;
         let head = Head { server_uid: order.lane.server_uid.clone(), worker: order.worker };
         let run = TaskRun { job: order.job, task: order.number, instance: order.instance };
-        self.common.streams.join(dir, &head, run)
+        self.common.streams.join(dir, &head, Names { id: order.run, run })
     }
 
     fn launch_with(

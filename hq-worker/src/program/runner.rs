@@ -121,7 +121,9 @@ impl ProgramRunner {
             plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),
             frames: Recent::new(FRAMES, |(body, lane, _)| body.strong_count() > 0 && lane.strong_count() > 0),
         });
-        Ok(Self { supervisor: Supervisor::new(options.threads, mark)?, common })
+        let supervisor = Supervisor::new(options.threads, mark)?;
+        common.streams.kill_by(supervisor.killer());
+        Ok(Self { supervisor, common })
     }
 }
 

@@ -5,14 +5,13 @@ use std::{
     thread,
 };
 
-use hq_core::TaskRun;
 use hq_stream::{Bookmark, Head, Probe, StreamFile};
 
 use super::{
     Feed,
     pump::Pump,
     queue::Queue,
-    streams::{Alive, THREAD},
+    streams::{Names, Office, THREAD},
 };
 
 /// A stream directory that this worker has written to.
@@ -41,21 +40,21 @@ impl Directory {
     }
 
     /// A run whose output goes there. The file exists when this returns.
-    pub(super) fn join(self: &Arc<Self>, head: &Head, run: TaskRun, alive: &Arc<Alive>) -> io::Result<Feed> {
+    pub(super) fn join(self: &Arc<Self>, head: &Head, run: Names, office: &Arc<Office>) -> io::Result<Feed> {
         let mut state = self.state();
         let queue = match &state.active {
             Some(active) if active.probe.is_there() => active.queue.clone(),
-            _ => self.start(&mut state, head, alive)?,
+            _ => self.start(&mut state, head, office)?,
         };
         Ok(Feed::new(queue.join(), run, queue))
     }
 
-    fn start(self: &Arc<Self>, state: &mut State, head: &Head, alive: &Arc<Alive>) -> io::Result<Arc<Queue>> {
+    fn start(self: &Arc<Self>, state: &mut State, head: &Head, office: &Arc<Office>) -> io::Result<Arc<Queue>> {
         let before = state.closed.take().and_then(|mark| StreamFile::reopen(&mark).ok());
         let file = before.map_or_else(|| StreamFile::create(&self.path, head.clone()), Ok)?;
         let (queue, probe) = (Arc::new(Queue::new()?), file.probe()?);
-        let pump = Pump::new(file, queue.clone())?;
-        let (directory, mark) = (self.clone(), alive.one_more());
+        let pump = Pump::new(file, queue.clone(), office.clone())?;
+        let (directory, mark) = (self.clone(), office.one_more());
         let body = move || {
             pump.run(|pump| directory.retire(pump));
             drop(mark);

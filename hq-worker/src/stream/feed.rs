@@ -1,8 +1,11 @@
 use std::{cell::Cell, os::fd::OwnedFd, sync::Arc};
 
-use hq_core::{Outcome, TaskRun};
+use hq_core::Outcome;
 
-use super::queue::{Command, HowOver, Queue};
+use super::{
+    Names,
+    queue::{Command, HowOver, Queue},
+};
 use crate::Done;
 
 /// A run whose output goes into a stream file, from before its start to its end.
@@ -10,7 +13,7 @@ use crate::Done;
 /// Dropped, the run is cut off.
 pub(crate) struct Feed {
     key: u64,
-    run: TaskRun,
+    run: Names,
     queue: Arc<Queue>,
     has_begun: Cell<bool>,
     is_over: bool,
@@ -18,7 +21,7 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// `key` comes from having joined `queue`.
-    pub(super) const fn new(key: u64, run: TaskRun, queue: Arc<Queue>) -> Self {
+    pub(super) const fn new(key: u64, run: Names, queue: Arc<Queue>) -> Self {
         Self { key, run, queue, has_begun: Cell::new(false), is_over: false }
     }
 

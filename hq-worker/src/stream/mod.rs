@@ -13,4 +13,4 @@ mod streams;
 
 pub(crate) use feed::Feed;
 pub(crate) use pipe::pipe;
-pub(crate) use streams::Streams;
+pub(crate) use streams::{Names, Streams};

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use hq_core::{Channel, Outcome, TaskRun};
+use hq_core::{Channel, Outcome};
 use hq_stream::{Chunk, DATA_MAX, End, StreamFile};
 use rustix::{
     buffer::spare_capacity,
@@ -14,8 +14,10 @@ use rustix::{
 };
 
 use super::{
+    Names,
     pipe::{self, Got},
     queue::{Command, HowOver, Queue},
+    streams::Office,
 };
 use crate::Done;
 
@@ -32,6 +34,7 @@ const NEWS: u64 = u64::MAX;
 pub(super) struct Pump {
     file: StreamFile,
     queue: Arc<Queue>,
+    office: Arc<Office>,
     epoll: OwnedFd,
     runs: HashMap<u64, Run>,
     /// Since when something waits to be written.
@@ -42,7 +45,7 @@ pub(super) struct Pump {
 }
 
 struct Run {
-    run: TaskRun,
+    names: Names,
     pipes: [Option<OwnedFd>; 2],
     sizes: [u64; 2],
     /// Something of it waits to be written.
@@ -57,11 +60,11 @@ struct Over {
 }
 
 impl Pump {
-    pub(super) fn new(file: StreamFile, queue: Arc<Queue>) -> io::Result<Self> {
+    pub(super) fn new(file: StreamFile, queue: Arc<Queue>, office: Arc<Office>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &queue.news, epoll::EventData::new_u64(NEWS), epoll::EventFlags::IN)?;
         let (runs, over, buffer) = (HashMap::new(), vec![], vec![0; DATA_MAX]);
-        Ok(Self { file, queue, epoll, runs, waits_since: None, over, buffer })
+        Ok(Self { file, queue, office, epoll, runs, waits_since: None, over, buffer })
     }
 
     pub(super) const fn queue(&self) -> &Arc<Queue> {
@@ -119,13 +122,14 @@ impl Pump {
         }
     }
 
-    fn begin(&mut self, key: u64, run: TaskRun, pipes: [Option<OwnedFd>; 2]) {
-        let mut begun = Run { run, pipes, sizes: [0; 2], waits: false, error: None };
+    fn begin(&mut self, key: u64, names: Names, pipes: [Option<OwnedFd>; 2]) {
+        let mut begun = Run { names, pipes, sizes: [0; 2], waits: false, error: None };
         for channel in Channel::ALL {
             let Some(pipe) = &begun.pipes[channel.index()] else { continue };
             let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
             if let Err(error) = epoll::add(&self.epoll, pipe, data, epoll::EventFlags::IN) {
                 begun.fail(&format!("cannot watch the output of the task: epoll: {error}").into());
+                self.office.kill(names.id);
             }
         }
         self.runs.insert(key, begun);
@@ -176,7 +180,7 @@ impl Pump {
         };
         run.pipes = [None, None];
         if how == HowOver::Ended && run.error.is_none() {
-            self.file.put_end(&End { run: run.run, time: now(), sizes: run.sizes });
+            self.file.put_end(&End { run: run.names.run, time: now(), sizes: run.sizes });
             run.waits = true;
             self.waits_since.get_or_insert_with(Instant::now);
         }
@@ -187,13 +191,17 @@ impl Pump {
     fn flush(&mut self) {
         self.waits_since = None;
         let result = self.file.flush();
-        let all = self.runs.values_mut().chain(self.over.iter_mut().map(|over| &mut over.run));
+        let over = self.over.iter_mut().map(|over| &mut over.run);
         match result {
-            Ok(()) => all.for_each(|run| run.waits = false),
+            Ok(()) => self.runs.values_mut().chain(over).for_each(|run| run.waits = false),
             Err(error) => {
                 let path = self.file.path().display();
                 let error = format!("cannot write the output of the task to the stream file `{path}`: {error}").into();
-                all.filter(|run| run.waits).for_each(|run| run.fail(&error));
+                over.filter(|run| run.waits).for_each(|run| run.fail(&error));
+                for run in self.runs.values_mut().filter(|run| run.waits) {
+                    run.fail(&error);
+                    self.office.kill(run.names.id);
+                }
             }
         }
         for Over { run, tell } in self.over.drain(..) {
@@ -211,12 +219,12 @@ impl Pump {
 impl Run {
     fn put(&mut self, file: &mut StreamFile, channel: Channel, data: &[u8]) {
         let offset = self.sizes[channel.index()];
-        file.put(&Chunk { run: self.run, channel, time: now(), offset, data });
+        file.put(&Chunk { run: self.names.run, channel, time: now(), offset, data });
         self.sizes[channel.index()] += data.len() as u64;
         self.waits = true;
     }
 
-    /// Something is lost: the program gets SIGPIPE when it prints on.
+    /// Something is lost; a program that prints on gets SIGPIPE.
     fn fail(&mut self, error: &Arc<str>) {
         self.error.get_or_insert_with(|| error.clone());
         self.pipes = [None, None];

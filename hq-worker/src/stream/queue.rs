@@ -5,15 +5,16 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use hq_core::{Outcome, TaskRun};
+use hq_core::Outcome;
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::Names;
 use crate::Done;
 
 /// What is asked of the thread of a stream file.
 pub(super) enum Command {
     /// A run begins, with these pipes by channel.
-    Begin { key: u64, run: TaskRun, pipes: [Option<OwnedFd>; 2] },
+    Begin { key: u64, run: Names, pipes: [Option<OwnedFd>; 2] },
     /// A run is over. Of what is in its pipes now, nothing may be lost.
     End { key: u64, how: HowOver, tell: Option<(Done, Outcome)> },
 }

@@ -1,12 +1,12 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
     thread,
     time::Duration,
 };
 
-use hq_core::TaskRun;
+use hq_core::{RunId, TaskRun};
 use hq_stream::Head;
 
 use super::{Feed, directory::Directory};
@@ -24,18 +24,31 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Streams {
     directories: Mutex<HashMap<PathBuf, Arc<Directory>>>,
-    alive: Arc<Alive>,
+    office: Arc<Office>,
+}
+
+/// What the threads that write files have in common.
+#[derive(Default)]
+pub(super) struct Office {
+    count: Mutex<usize>,
+    changed: Condvar,
+    kill: OnceLock<Box<dyn Fn(RunId) + Send + Sync>>,
 }
 
 impl Streams {
+    /// From now on, `kill` ends a run whose output cannot be written.
+    pub(crate) fn kill_by(&self, kill: impl Fn(RunId) + Send + Sync + 'static) {
+        let _ = self.office.kill.set(Box::new(kill));
+    }
+
     /// A run whose output goes into the file of this directory, which exists when this returns.
     ///
     /// # Errors
     /// Says what could not be made.
-    pub(crate) fn join(&self, path: &Path, head: &Head, run: TaskRun) -> Result<Feed, String> {
+    pub(crate) fn join(&self, path: &Path, head: &Head, run: Names) -> Result<Feed, String> {
         let directory = self.directory(path);
         let error = |error| format!("cannot create a stream file in `{}`: {error}", path.display());
-        directory.join(head, run, &self.alive).map_err(error)
+        directory.join(head, run, &self.office).map_err(error)
     }
 
     fn directory(&self, path: &Path) -> Arc<Directory> {
@@ -57,23 +70,32 @@ impl Drop for Streams {
         let directories = std::mem::take(&mut *self.directories.lock().unwrap_or_else(PoisonError::into_inner));
         directories.values().for_each(|directory| directory.close());
         // A `Done` may drop the last owner on one of the threads themselves.
-        if thread::current().name() != Some(THREAD) && !self.alive.wait_for_none(LAST_WAIT) {
+        if thread::current().name() != Some(THREAD) && !self.office.wait_for_none(LAST_WAIT) {
             tracing::warn!("a stream file takes no more output; the last of it is lost");
         }
     }
 }
 
-/// Counts threads.
-#[derive(Default)]
-pub(super) struct Alive {
-    count: Mutex<usize>,
-    changed: Condvar,
+/// The names of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Inside the engine.
+    pub(crate) id: RunId,
+    /// In the file.
+    pub(crate) run: TaskRun,
 }
 
 /// Stands for one thread.
-pub(super) struct One(Arc<Alive>);
+pub(super) struct One(Arc<Office>);
 
-impl Alive {
+impl Office {
+    /// Ends a run.
+    pub(super) fn kill(&self, run: RunId) {
+        if let Some(kill) = self.kill.get() {
+            kill(run);
+        }
+    }
+
     pub(super) fn one_more(self: &Arc<Self>) -> One {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         One(self.clone())
