@@ -14,6 +14,7 @@ pub mod idlist;
 mod ids;
 mod job;
 mod message;
+mod output;
 pub mod placeholder;
 mod program;
 mod ranges;
@@ -44,6 +45,7 @@ pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
 pub use message::{
     FromWorker, LaneReport, NOTIFY_MAX, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
 };
+pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
 pub use ranges::{OrdinalRange, RangeSet};
 pub use resource::{

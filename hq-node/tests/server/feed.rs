@@ -98,7 +98,7 @@ fn a_listener_gets_as_many_batches_as_it_has_credit_for() {
 #[test]
 fn who_asks_for_what_is_gone_is_reset_and_goes_on() {
     let mut small = config(false);
-    small.feed_bytes = 500;
+    small.feed_bytes = 1_000;
     let mut rig = Rig::with(small, vec![]);
     let (client, watcher) = (rig.client(), rig.client());
     let id = listen(&mut rig, watcher, Some(1), None, 1);

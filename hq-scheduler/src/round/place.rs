@@ -21,7 +21,7 @@ impl Scheduler {
         self.refresh_rooms(None);
         let mut reach = Reach::new(queues, workers, &self.mind.rooms);
         let mut open = self.open_classes(&reach);
-        let mut walk = Walk::new(&self.mind.ranks);
+        let mut walk = Walk::default();
         let mut blockers = Blockers::default();
         let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
         let mut started = 0u64;
