@@ -38,6 +38,7 @@ const COMMANDS: &[&[&str]] = &[
     &["worker", "info"],
     &["worker", "wait"],
     &["submit"],
+    &["run"],
     &["job", "submit"],
     &["job", "submit-file"],
     &["job", "rerun"],

@@ -2,6 +2,8 @@
 
 mod job;
 mod journal;
+mod outcome;
+mod run;
 mod server;
 mod simulate;
 mod submit;
@@ -10,4 +12,5 @@ mod tree;
 mod watch;
 mod worker;
 
+pub(crate) use outcome::NotAllFinished;
 pub(crate) use tree::Command;

@@ -7,6 +7,7 @@ mod mode;
 mod progress;
 mod stdout;
 mod table;
+mod task_bar;
 mod time;
 
 pub(crate) use cell::{Cell, Line};
@@ -16,4 +17,5 @@ pub(crate) use mode::Mode;
 pub(crate) use progress::progress_line;
 pub(crate) use stdout::{Output, StdoutClosed};
 pub(crate) use table::{Align, Table};
+pub(crate) use task_bar::task_bar;
 pub(crate) use time::{date_local, date_utc, makespan, now, rfc3339};
