@@ -43,6 +43,7 @@ const COMMANDS: &[&[&str]] = &[
     &["worker", "hwdetect"],
     &["worker", "deploy-ssh"],
     &["submit"],
+    &["run"],
     &["job", "submit"],
     &["job", "submit-file"],
     &["job", "rerun"],

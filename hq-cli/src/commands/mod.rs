@@ -3,7 +3,9 @@
 mod about;
 mod job;
 mod journal;
+mod outcome;
 mod output_log;
+mod run;
 mod server;
 mod simulate;
 mod submit;
@@ -12,4 +14,5 @@ mod tree;
 mod watch;
 mod worker;
 
+pub(crate) use outcome::NotAllFinished;
 pub(crate) use tree::Command;

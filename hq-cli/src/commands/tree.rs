@@ -2,7 +2,7 @@ use clap::Subcommand;
 
 use super::{
     about::{completion, doc, man},
-    job, journal, output_log, server, simulate, submit, task, worker,
+    job, journal, output_log, run, server, simulate, submit, task, worker,
 };
 use crate::context::Context;
 
@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Task(task::Command),
     /// Submit a program as a job (the same as `hq job submit`)
     Submit(Box<submit::Args>),
+    /// Run one command with many arguments, as GNU parallel does, and wait for all
+    Run(Box<run::Args>),
     /// Workers: start, stop, list, look at, wait for
     #[command(subcommand, arg_required_else_help = true)]
     Worker(worker::Command),
@@ -53,6 +55,7 @@ impl Command {
             Self::Server(command) => command.run(context).await,
             Self::Job(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
+            Self::Run(args) => run::run(*args, context).await,
             Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
             Self::Journal(command) => command.run(context).await,

@@ -9,6 +9,7 @@ mod progress;
 mod size;
 mod stdout;
 mod table;
+mod task_bar;
 mod time;
 
 pub(crate) use cell::{Cell, Line};
@@ -20,4 +21,5 @@ pub(crate) use progress::progress_line;
 pub(crate) use size::size;
 pub(crate) use stdout::{Output, StdoutClosed};
 pub(crate) use table::{Align, Table};
+pub(crate) use task_bar::task_bar;
 pub(crate) use time::{date_local, date_utc, makespan, now, rfc3339};

@@ -27,7 +27,10 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress, on_notify) = (args.wait, args.progress, args.on_notify.clone());
+    let (wait, progress, exit, on_notify) = (args.wait, args.progress, args.exit, args.on_notify.clone());
+    if exit.is_given() && !wait && !progress {
+        bail!("--fail-exit-code needs --wait or --progress");
+    }
     let submit = prepare(args, &mut context.out)?;
     let server = context.server().await?;
     let listener = match on_notify {
@@ -37,6 +40,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     let job = hand_over(submit, &server, &mut context.out).await?;
     let jobs = Selector::Ids(IdList::range(job.0, 1));
+    let ended = jobs.clone();
     if wait || progress {
         context.out.flush()?;
         info!("Waiting for job {job} to end");
@@ -56,7 +60,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         anyhow::Ok(())
     };
     tokio::try_join!(end, listen)?;
-    Ok(())
+    exit.check(&server, ended).await
 }
 
 /// Submits, and says as what job.
