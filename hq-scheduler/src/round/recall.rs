@@ -11,6 +11,9 @@ use super::{
 };
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
+/// So few lanes are asked one by one rather than those of all workers that are held.
+const FEW: usize = 64;
+
 impl Scheduler {
     pub(super) fn call_back(
         &mut self,
@@ -64,20 +67,24 @@ impl Scheduler {
         }
     }
 
-    /// Lanes with a backlog on workers that are held for some of the queues.
+    /// Lanes with a backlog on workers that are held for some of the queues; others among them where they are few.
     fn deep_lanes_for(&self, now: Tick, queues: &[QueueKey], blockers: &mut Blockers) -> Vec<GrantId> {
         if self.mind.deep.is_empty() {
             return vec![];
+        }
+        let all = || {
+            let mut lanes: Vec<GrantId> = self.mind.deep.values().flatten().copied().collect();
+            lanes.sort_unstable();
+            lanes
+        };
+        if self.mind.deep.values().map(BTreeSet::len).sum::<usize>() <= FEW {
+            return all();
         }
         let mut workers = BTreeSet::new();
         for key in blockers.greediest(queues) {
             match self.holders(now, blockers, key) {
                 Some(Some(holders)) => workers.extend(holders),
-                Some(None) => {
-                    let mut lanes: Vec<GrantId> = self.mind.deep.values().flatten().copied().collect();
-                    lanes.sort_unstable();
-                    return lanes;
-                }
+                Some(None) => return all(),
                 None => {}
             }
         }
