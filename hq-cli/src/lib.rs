@@ -8,6 +8,8 @@
 //! | `view` | what data of the engine looks like, as text and as JSON; pure |
 //! | `output` | tables, colours, times, standard output; knows nothing of jobs |
 //! | `parse` | small languages of option values that `hq-core` does not have |
+//! | `jobfile` | job definition files: what they say, as tasks; pure |
+//! | `program` | what programs that are submitted can be |
 //! | `server` | the connection to the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
@@ -20,9 +22,11 @@ mod args;
 mod commands;
 mod context;
 mod interrupt;
+mod jobfile;
 mod log;
 mod output;
 mod parse;
+mod program;
 mod server;
 mod view;
 mod worker;

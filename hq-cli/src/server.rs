@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use hq_client::{CallError, Client};
-use hq_core::{ClientReply, ClientRequest, JobDetail, JobInfo, Selector, WorkerInfo};
+use hq_client::{CallError, Client, EventStream};
+use hq_core::{
+    ClientReply, ClientRequest, Explanation, JobDetail, JobId, JobInfo, Selector, Seq, TaskNumber, WorkerInfo,
+};
 
 /// The connection to a server.
 #[derive(Debug)]
@@ -50,6 +52,25 @@ impl Server {
             ClientReply::JobDetails(jobs) => Ok(jobs),
             other => Err(unexpected(other)),
         }
+    }
+
+    /// The one job that is selected, if it is there.
+    pub(crate) async fn find_job(&self, job: &Selector) -> Result<Option<JobId>, CallError> {
+        Ok(self.jobs(job.clone()).await?.first().map(|job| job.id))
+    }
+
+    /// Why a task that has not ended is where it is.
+    pub(crate) async fn explain(&self, job: JobId, task: TaskNumber) -> Result<Explanation, CallError> {
+        self.0.explain(job, task).await
+    }
+
+    /// Events from number `from` on, or from now on; of these jobs, or of all that happens.
+    pub(crate) async fn subscribe(
+        &self,
+        from: Option<Seq>,
+        jobs: Option<Vec<JobId>>,
+    ) -> Result<EventStream, CallError> {
+        self.0.subscribe(from, jobs).await
     }
 
     /// Workers, by id.

@@ -1,6 +1,7 @@
 //! What tests of this crate share.
 
 pub(crate) mod samples;
+pub(crate) mod table;
 
 use std::{fs, path::PathBuf};
 

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instance, JobId, JobSpec, LossReason, Seq, TaskNumber, WallTime, WorkerConfig, WorkerId};
+use crate::{
+    HardwareState, IdList, Instance, JobId, JobSpec, LossReason, Seq, Submit, TaskNumber, WallTime, WorkerConfig,
+    WorkerId,
+};
 
 /// Something that happened and is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +57,8 @@ pub enum EventKind {
         spec: Option<JobSpec>,
         /// How many.
         tasks: u64,
+        /// The submit without what each task has for itself: bodies, dependencies, profiles but the first one.
+        submit: Arc<Submit>,
     },
     /// An open job was closed.
     JobClosed {
@@ -89,8 +94,10 @@ pub enum EventKind {
     TasksFinished {
         /// Their job.
         job: JobId,
-        /// The worker (of a gang: the main one).
-        worker: WorkerId,
+        /// The worker; of a gang all of them, the main one first.
+        workers: Vec<WorkerId>,
+        /// The variant granted.
+        variant: u8,
         /// Which, and when.
         tasks: Vec<FinishedTask>,
     },
@@ -108,14 +115,32 @@ pub enum EventKind {
         /// Their job.
         job: JobId,
         /// Which, as runs of numbers.
-        tasks: crate::IdList,
+        tasks: IdList,
     },
     /// Tasks will not run because of others.
     TasksAborted {
         /// Their job.
         job: JobId,
         /// Which, as runs of numbers.
-        tasks: crate::IdList,
+        tasks: IdList,
+    },
+    /// A task says something. Not kept in a journal.
+    TaskNotify {
+        /// Its job.
+        job: JobId,
+        /// Its number.
+        task: TaskNumber,
+        /// Where it runs.
+        worker: WorkerId,
+        /// What it says.
+        message: String,
+    },
+    /// A worker looked at its machine.
+    WorkerOverview {
+        /// The worker.
+        worker: WorkerId,
+        /// What it saw.
+        state: Box<HardwareState>,
     },
 }
 
@@ -136,7 +161,10 @@ impl EventKind {
     /// The job it is about.
     pub const fn job(&self) -> Option<JobId> {
         match self {
-            Self::ServerStarted { .. } | Self::WorkerConnected { .. } | Self::WorkerLost { .. } => None,
+            Self::ServerStarted { .. }
+            | Self::WorkerConnected { .. }
+            | Self::WorkerLost { .. }
+            | Self::WorkerOverview { .. } => None,
             Self::JobOpened { job, .. }
             | Self::JobSubmitted { job, .. }
             | Self::JobClosed { job }
@@ -146,7 +174,8 @@ impl EventKind {
             | Self::TasksFinished { job, .. }
             | Self::TaskFailed { job, .. }
             | Self::TasksCanceled { job, .. }
-            | Self::TasksAborted { job, .. } => Some(*job),
+            | Self::TasksAborted { job, .. }
+            | Self::TaskNotify { job, .. } => Some(*job),
         }
     }
 }

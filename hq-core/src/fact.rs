@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, ClassId, Epoch, GrantId, JobId, JobSpec, LossReason, Ordinal, OrdinalRange, QueueId, Span,
-    Submit, Tick, WorkerConfig, WorkerId,
+    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, LossReason, Ordinal, OrdinalRange,
+    QueueId, Span, Submit, Tick, WorkerConfig, WorkerId,
 };
 
 /// A fact and its time.
@@ -221,6 +221,13 @@ pub enum Fact {
         key: String,
         /// What went wrong, if something did.
         error: Option<String>,
+    },
+    /// A worker looked at its machine. Nothing follows from it.
+    WorkerOverview {
+        /// The worker.
+        worker: WorkerId,
+        /// What it saw.
+        state: Box<HardwareState>,
     },
     /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
     /// this is what they cut.

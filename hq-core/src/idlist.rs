@@ -173,6 +173,16 @@ impl IdList {
         result
     }
 
+    /// The numbers below `end`, in the order given.
+    #[must_use]
+    pub fn below(&self, end: u32) -> Self {
+        let cut = |run: &Run| {
+            let count = end.checked_sub(run.start).map_or(0, |room| room.div_ceil(run.step).min(run.count));
+            (count > 0).then_some(Run { count, ..*run })
+        };
+        Self::from(self.runs.iter().filter_map(cut).collect::<Vec<_>>())
+    }
+
     /// The smallest number.
     pub fn min(&self) -> Option<u32> {
         self.runs.iter().map(|run| run.start).min()
@@ -389,6 +399,8 @@ mod tests {
             for (i, number) in numbers.iter().enumerate() {
                 prop_assert_eq!(list.get(i as u64), Some(*number));
                 prop_assert_eq!(list.index_of(*number), Some(i as u64));
+                let below: Vec<u32> = list.below(*number).iter().collect();
+                prop_assert_eq!(below, numbers.iter().copied().filter(|n| n < number).collect::<Vec<_>>());
                 let rest: Vec<u32> = IdList::from(list.slice(i as u64, 3)).iter().collect();
                 prop_assert_eq!(&rest[..], &numbers[i..numbers.len().min(i + 3)]);
             }

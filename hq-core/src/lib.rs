@@ -9,10 +9,12 @@ mod client;
 mod event;
 mod explain;
 mod fact;
+mod hardware;
 pub mod idlist;
 mod ids;
 mod job;
 mod message;
+mod output;
 pub mod placeholder;
 mod program;
 mod ranges;
@@ -32,6 +34,7 @@ pub use client::{
 pub use event::{Event, EventKind, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
 pub use fact::{End, Ends, Fact, QueueSpec, Record};
+pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
 pub use idlist::{IdList, IdListError};
 pub use ids::{
     ClassId, Epoch, GrantId, Instance, JobId, LinkId, Ordinal, QueueId, RequestId, ResourceId, RunId, Seq, SubmitId,
@@ -39,8 +42,9 @@ pub use ids::{
 };
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
 pub use message::{
-    FromWorker, LaneReport, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
+    FromWorker, LaneReport, NOTIFY_MAX, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
 };
+pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
 pub use ranges::{OrdinalRange, RangeSet};
 pub use resource::{

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, Epoch, GrantId, Instance, JobId, LossReason, Ordinal, OrdinalRange, Parts, Request, Span,
-    SubmitId, WorkerConfig, WorkerId, idlist,
+    Allocation, Blob, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, Ordinal, OrdinalRange, Parts,
+    Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
 };
 
 /// From the server to a worker.
@@ -170,7 +170,19 @@ pub enum FromWorker {
         /// Why.
         reason: LossReason,
     },
+    /// A program says something to those who watch its job. Not kept anywhere.
+    Notify {
+        /// The run that says it.
+        run: RunId,
+        /// At most [`NOTIFY_MAX`] bytes.
+        message: String,
+    },
+    /// What the worker's machine is doing.
+    Overview(Box<HardwareState>),
 }
+
+/// Bytes of what a program can say at a time.
+pub const NOTIFY_MAX: usize = 1024;
 
 /// What happened in the lanes of a worker since the report before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,7 +43,8 @@ impl Urgency {
             | Fact::TaskStarted { .. }
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
-            | Fact::AllocationEnded { .. } => Self::Lazy,
+            | Fact::AllocationEnded { .. }
+            | Fact::WorkerOverview { .. } => Self::Lazy,
         }
     }
 }

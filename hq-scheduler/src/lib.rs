@@ -30,6 +30,7 @@ mod effort;
 mod explain;
 mod getters;
 mod idle;
+mod lanes_of_submit;
 mod mind;
 mod news;
 pub mod policy;

@@ -1,10 +1,10 @@
 use std::collections::VecDeque;
 
-use hq_core::{Fact, GrantId, Record, Tick, WorkerId};
+use hq_core::{Fact, GrantId, OrdinalRange, Record, Tick, WorkerId};
 
 use crate::{
     Action,
-    mind::{LaneMind, Mind},
+    mind::Mind,
     policy::{Order, Placement, Policies},
     state::{Effects, State},
 };
@@ -108,12 +108,9 @@ impl Scheduler {
 
     /// Keeps the books of lanes that are not in the lasting state.
     fn follow_lanes(&mut self, at: Tick, fact: &Fact) {
-        if !matches!(fact, Fact::TasksCanceled { .. } | Fact::TasksAborted { .. } | Fact::JobCanceled { .. }) {
-            self.mind.places = None;
-        }
         match fact {
-            Fact::GrantOpened { grant, workers, class, .. } => {
-                self.mind.lanes.insert(*grant, LaneMind::default());
+            Fact::GrantOpened { grant, workers, class, tasks, .. } => {
+                self.note_lane_got(*grant, tasks);
                 *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
                 if let Some(main) = workers.first() {
                     *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
@@ -127,6 +124,15 @@ impl Scheduler {
             | Fact::TasksFinished { grant, .. }
             | Fact::TaskKilled { grant, .. }
             | Fact::TaskFailed { grant: Some(grant), .. } => {
+                match fact {
+                    Fact::GrantExtended { tasks, .. } => self.note_lane_got(*grant, tasks),
+                    Fact::GrantReturned { tasks, .. } => self.note_lane_lost(*grant, tasks),
+                    Fact::TasksFinished { ends, .. } => self.note_lane_lost(*grant, &ends.tasks),
+                    Fact::TaskKilled { task, .. } | Fact::TaskFailed { task, .. } => {
+                        self.note_lane_lost(*grant, &[OrdinalRange::one(*task)])
+                    }
+                    _ => {}
+                }
                 self.note_depth(*grant);
                 self.charge(at, *grant);
                 self.mind.stir(*grant);
@@ -138,11 +144,7 @@ impl Scheduler {
     fn note_depth(&mut self, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         let started = u64::from(lane.running.is_some());
-        if lane.tasks.len() > started {
-            self.mind.deep.insert(grant);
-        } else {
-            self.mind.deep.remove(&grant);
-        }
+        self.mind.set_deep(lane.class, grant, lane.tasks.len() > started);
     }
 
     fn close_lane_books(&mut self, at: Tick, grant: GrantId) {
@@ -158,6 +160,8 @@ impl Scheduler {
                 runs.remove(&lane.worker());
             }
         }
+        self.mind.set_deep(lane.class, grant, false);
+        self.mind.lanes_of_submit.close(&self.state, grant, lane);
         let mind = self.mind.lanes.remove(&grant).unwrap_or_default();
         if let Some(not_after) = mind.not_after {
             self.mind.limits.remove(&(not_after, grant));
@@ -165,7 +169,6 @@ impl Scheduler {
         if let Some(charge) = mind.charge {
             self.discharge(at, charge);
         }
-        self.mind.deep.remove(&grant);
         self.mind.hungry.remove(&grant);
         self.mind.stir(grant);
         self.mind.awaited.remove(&grant);

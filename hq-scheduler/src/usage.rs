@@ -143,8 +143,7 @@ impl Scheduler {
             return;
         }
         let charge = owner.map(|owner| Charge { owner, share: self.share(lane.class) });
-        let Some(mind) = self.mind.lanes.get_mut(&grant) else { return };
-        mind.charge = charge;
+        self.mind.lanes.entry(grant).or_default().charge = charge;
         if let Some(charge) = charge {
             self.mind.usage.change(now, charge, u64::saturating_add);
         }

@@ -57,7 +57,7 @@ impl Scheduler {
     }
 
     /// Of each lane the members of `tasks` that are not known to run.
-    fn backlog_of(&mut self, tasks: &RangeSet) -> BTreeMap<GrantId, Vec<OrdinalRange>> {
+    fn backlog_of(&self, tasks: &RangeSet) -> BTreeMap<GrantId, Vec<OrdinalRange>> {
         let mut backlog: BTreeMap<GrantId, Vec<OrdinalRange>> = BTreeMap::new();
         for (grant, range) in self.lanes_with(tasks) {
             let mut waiting = RangeSet::from_iter([range]);
@@ -71,30 +71,10 @@ impl Scheduler {
         backlog
     }
 
-    /// The members of `tasks` that are in lanes, in order.
-    fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<(GrantId, OrdinalRange)> {
-        let grants = &self.state.grants;
-        let places = self.mind.places.get_or_insert_with(|| {
-            let ranges = grants.iter().flat_map(|(id, lane)| lane.tasks.iter().map(move |range| (*id, range)));
-            ranges.map(|(id, range)| (range.start, (range.end(), id))).collect()
-        });
-        let mut found = Vec::new();
-        for wanted in tasks.iter() {
-            let before = places.range(..wanted.start).next_back();
-            for (start, (end, grant)) in before.into_iter().chain(places.range(wanted.start..wanted.end())) {
-                let (start, end) = ((*start).max(wanted.start), (*end).min(wanted.end()));
-                if start < end {
-                    found.push((*grant, OrdinalRange::new(start, end.0 - start.0)));
-                }
-            }
-        }
-        found
-    }
-
     /// Asks a lane for tasks that have not started; the answer carries the number returned.
     pub(crate) fn recall(&mut self, grant: GrantId, tasks: Vec<OrdinalRange>) -> Option<u32> {
         let worker = self.state.grants.get(&grant)?.worker();
-        let lane = self.mind.lanes.get_mut(&grant)?;
+        let lane = self.mind.lanes.entry(grant).or_default();
         lane.last_recall += 1;
         let n = lane.last_recall;
         lane.recalls.insert(n, tasks.clone());

@@ -60,6 +60,7 @@ impl Scheduler {
     /// Tells the workers that have it that a body is not needed any more.
     pub(crate) fn drop_body(&mut self, base: Ordinal) {
         self.mind.mean_run.remove(&base);
+        self.mind.lanes_of_submit.forget(base);
         for worker in self.mind.bodies.remove(&base).unwrap_or_default() {
             if let Some(bodies) = self.mind.bodies_of.get_mut(&worker) {
                 bodies.remove(&base);

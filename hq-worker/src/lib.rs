@@ -7,11 +7,13 @@
 //! `unsafe` lives in one small module, the start of processes.
 
 mod labels;
+mod notify;
 mod process;
 mod program;
 mod runner;
 mod worker;
 
+pub use notify::{NotifyDesk, NotifyError, NotifySocketError, notify};
 pub use program::{NOT_INHERITED, ProgramOptions, ProgramRunner, inherited_environment};
 pub use runner::{AsyncRunner, ClosureThreads, Done, EndSink, FnRunner, Runners, TaskContext, TaskRunner};
 pub use worker::{WorkerHandle, WorkerOptions, run_worker};

@@ -11,25 +11,26 @@ use hq_tests::{cargo, root, sources};
 use serde_json::Value;
 
 /// What each crate may import of ours, in the words of ARCHITECTURE.md.
-const IMPORTS: [(&str, &str); 13] = [
+const IMPORTS: [(&str, &str); 14] = [
     ("hq-core", "–"),
     ("hq-scheduler", "core"),
     ("hq-node", "core, scheduler"),
     ("hq-sim", "core, scheduler, node"),
     ("hq-backend", "core"),
     ("hq-transport", "core"),
+    ("hq-stream", "core"),
     ("hq-journal", "core"),
     ("hq-backend-local", "core, backend"),
-    ("hq-worker", "core, node, transport"),
+    ("hq-worker", "core, node, stream, transport"),
     ("hq-engine", "all below"),
     ("hq-client", "core, transport"),
-    ("hq-cli", "client, engine, sim, worker, transport, core"),
+    ("hq-cli", "client, engine, sim, worker, stream, transport, core"),
     ("hq-conformance", "core, seams"),
 ];
 
 /// "Below" the engine. A leaf only as an optional dependency.
-const BELOW_ENGINE: [&str; 7] =
-    ["hq-core", "hq-scheduler", "hq-node", "hq-backend", "hq-transport", "hq-journal", "hq-worker"];
+const BELOW_ENGINE: [&str; 8] =
+    ["hq-core", "hq-scheduler", "hq-node", "hq-backend", "hq-transport", "hq-journal", "hq-stream", "hq-worker"];
 const SEAMS: [&str; 3] = ["hq-backend", "hq-transport", "hq-journal"];
 const LEAVES: [&str; 3] = ["hq-backend-local", "hq-worker", "hq-sim"];
 const PURE: [&str; 4] = ["hq-core", "hq-scheduler", "hq-node", "hq-sim"];

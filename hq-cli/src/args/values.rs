@@ -20,6 +20,11 @@ impl Channel {
             Self::Stderr => "stderr",
         }
     }
+
+    /// The file that it goes to where nothing else is said, with placeholders.
+    pub(crate) fn usual_path(self) -> String {
+        format!("%{{CWD}}/job-%{{JOB_ID}}/%{{TASK_ID}}.{}", self.name())
+    }
 }
 
 /// A state of jobs.

@@ -6,6 +6,7 @@ mod simulate;
 mod submit;
 mod task;
 mod tree;
+mod watch;
 mod worker;
 
 pub(crate) use tree::Command;

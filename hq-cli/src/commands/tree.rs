@@ -16,7 +16,7 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Task(task::Command),
     /// Submit a program as a job (the same as `hq job submit`)
-    Submit(submit::Args),
+    Submit(Box<submit::Args>),
     /// Workers: start, stop, list, look at, wait for
     #[command(subcommand, arg_required_else_help = true)]
     Worker(worker::Command),
@@ -39,7 +39,7 @@ impl Command {
             Self::Server(command) => command.run(context).await,
             Self::Job(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
-            Self::Submit(args) => submit::run(args, context).await,
+            Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
             Self::Simulate(args) => simulate::run(args, context).await,
         }

@@ -1,9 +1,10 @@
-//! Tables, colours, times and standard output; knows nothing of jobs and workers.
+//! Tables, colours, times, lines of progress and standard output.
 
 mod cell;
 mod color;
 mod inert;
 mod mode;
+mod progress;
 mod stdout;
 mod table;
 mod time;
@@ -12,6 +13,7 @@ pub(crate) use cell::{Cell, Line};
 pub(crate) use color::{Color, ColorPolicy};
 pub(crate) use inert::inert;
 pub(crate) use mode::Mode;
+pub(crate) use progress::progress_line;
 pub(crate) use stdout::{Output, StdoutClosed};
 pub(crate) use table::{Align, Table};
-pub(crate) use time::{date_utc, makespan, now, rfc3339};
+pub(crate) use time::{date_local, date_utc, makespan, now, rfc3339};

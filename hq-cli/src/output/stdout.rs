@@ -9,10 +9,14 @@ use super::{ColorPolicy, Mode, Table, inert};
 #[error("standard output is closed")]
 pub(crate) struct StdoutClosed;
 
+/// Characters in a line of what is no terminal.
+const PAGE: usize = 120;
+
 /// Standard output and the form of what is written to it.
 pub(crate) struct Output {
     mode: Mode,
     colors: bool,
+    is_terminal: bool,
     wrote: bool,
     writer: BufWriter<Stdout>,
 }
@@ -23,8 +27,9 @@ impl Output {
         let stdout = io::stdout();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        let colors = colors.resolve(stdout.is_terminal(), no_color);
-        Self { mode, colors, wrote: false, writer: BufWriter::new(stdout) }
+        let is_terminal = stdout.is_terminal();
+        let colors = colors.resolve(is_terminal, no_color);
+        Self { mode, colors, is_terminal, wrote: false, writer: BufWriter::new(stdout) }
     }
 
     /// The form of the output.
@@ -32,10 +37,47 @@ impl Output {
         self.mode
     }
 
+    /// Whether colours are used.
+    pub(crate) const fn colors(&self) -> bool {
+        self.colors
+    }
+
+    /// Whether people look at it.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Characters in a line that is not to be wrapped: of a terminal as many as it has, less one for the cursor.
+    pub(crate) fn width(&self) -> usize {
+        match terminal_size::terminal_size() {
+            Some((width, _)) if self.is_terminal => usize::from(width.0).saturating_sub(1),
+            _ => PAGE,
+        }
+    }
+
     /// A line of text, made inert.
     pub(crate) fn line(&mut self, text: &str) -> anyhow::Result<()> {
         self.raw(inert(text).as_bytes())?;
         self.raw(b"\n")
+    }
+
+    /// A line in place of the last one, on a terminal; nothing elsewhere. The text is inert but for its colours.
+    pub(crate) fn redraw(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.is_terminal && self.mode == Mode::Cli {
+            self.raw(format!("\r\x1b[2K{text}").as_bytes())?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The end of what was [redrawn](Self::redraw): elsewhere than on a terminal, the only line of it.
+    pub(crate) fn redrawn(&mut self, text: &str) -> anyhow::Result<()> {
+        self.redraw(text)?;
+        match (self.mode, self.is_terminal) {
+            (Mode::Cli, true) => self.raw(b"\n"),
+            (Mode::Cli, false) if !text.is_empty() => self.raw(format!("{text}\n").as_bytes()),
+            _ => Ok(()),
+        }
     }
 
     /// A table.

@@ -1,7 +1,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hq_core::{Span, WallTime};
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 
 /// The wall clock's reading.
 pub(crate) fn now() -> WallTime {
@@ -16,6 +16,11 @@ fn timestamp(time: WallTime) -> Timestamp {
 /// `2026-01-31 07:32:45 UTC`
 pub(crate) fn date_utc(time: WallTime) -> String {
     timestamp(time).strftime("%F %T UTC").to_string()
+}
+
+/// `31.01.2026 07:32:45`, by the clock of `zone`.
+pub(crate) fn date_local(time: WallTime, zone: &TimeZone) -> String {
+    timestamp(time).to_zoned_datetime(zone.clone()).strftime("%d.%m.%Y %H:%M:%S").to_string()
 }
 
 /// `2026-01-31T07:32:45.803595Z`
@@ -53,6 +58,15 @@ mod tests {
             assert_eq!(makespan(WallTime(5), WallTime(5 + micros)), expected, "{micros}");
         }
         assert_eq!(makespan(WallTime(5), WallTime(0)), "0s");
+    }
+
+    #[test]
+    fn local_dates() {
+        let time = WallTime(1_769_844_765_803_595);
+        assert_eq!(date_local(time, &TimeZone::UTC), "31.01.2026 07:32:45");
+        let east = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(date_local(time, &east), "31.01.2026 09:32:45");
+        assert!(!date_local(WallTime(u64::MAX), &east).is_empty());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod caret;
 mod crash_limit;
+mod directives;
 mod env;
 mod reader;
 mod selector;
@@ -10,9 +11,10 @@ mod values;
 
 pub(crate) use caret::text_error;
 pub(crate) use crash_limit::crash_limit;
+pub(crate) use directives::{Directives, HEAD_MAX};
 pub(crate) use env::{EnvVar, EnvVarParser};
 pub(crate) use reader::reader;
-pub(crate) use selector::{jobs, jobs_without_all};
+pub(crate) use selector::{job, jobs, jobs_without_all, one_of};
 pub(crate) use stdio::{StdioArg, StdioParser};
 pub(crate) use values::{
     cpus_definition, human_span, ids, job_name, min_utilization, positive_span, quantity, reason, resource_definition,

@@ -1,4 +1,7 @@
-use hq_core::Selector;
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use hq_core::{IdList, Selector, idlist::Run};
 
 use super::values::ids;
 
@@ -24,11 +27,81 @@ pub(crate) fn jobs_without_all(text: &str) -> Result<Selector, String> {
     }
 }
 
+/// So many jobs can be named in one of several words.
+const IDS_MAX: u64 = 1_000_000;
+
+/// Selectors given one by one as one.
+///
+/// # Errors
+/// Where `last` or `all` stands beside others.
+pub(crate) fn one_of(selectors: Vec<Selector>) -> anyhow::Result<Selector> {
+    if let [one] = &selectors[..] {
+        return Ok(one.clone());
+    }
+    let mut numbers = BTreeSet::new();
+    for selector in selectors {
+        match selector {
+            Selector::Ids(ids) if ids.len() <= IDS_MAX => numbers.extend(ids.iter()),
+            Selector::Ids(ids) => bail!("`{ids}` are too many jobs to be given together with others"),
+            word => bail!("`{word}` cannot be given together with other jobs"),
+        }
+    }
+    let runs = numbers.into_iter().map(|id| Run { start: id, count: 1, step: 1 });
+    Ok(Selector::Ids(IdList::from(runs.collect::<Vec<_>>())))
+}
+
+/// Reads `last` or one id.
+///
+/// # Errors
+/// For anything else.
+pub(crate) fn job(text: &str) -> Result<Selector, String> {
+    match text {
+        "last" => Ok(Selector::Last),
+        _ => text
+            .replace('_', "")
+            .parse()
+            .map(|id| Selector::Ids(IdList::range(id, 1)))
+            .map_err(|_| "expected `last` or the id of a job".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hq_core::IdList;
-
     use super::*;
+
+    #[test]
+    fn several_words() {
+        let joined = |texts: &[&str]| {
+            let selectors = texts.iter().map(|text| jobs(text).expect("reads")).collect();
+            one_of(selectors).map(|jobs| jobs.to_string()).ok()
+        };
+        for (texts, expected) in [
+            (&["last"][..], Some("last")),
+            (&["3-5,1"], Some("3-5,1")),
+            (&["3", "1", "3", "2-4"], Some("1,2,3,4")),
+            (&["1", "all"], None),
+            (&["1", "0-4294967294"], None),
+            (&["last", "1"], None),
+        ] {
+            assert_eq!(joined(texts).as_deref(), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn one_job() {
+        for (text, expected) in [
+            ("last", Some(Selector::Last)),
+            ("7", Some(Selector::Ids(IdList::range(7, 1)))),
+            ("1_0", Some(Selector::Ids(IdList::range(10, 1)))),
+            ("1-2", None),
+            ("all", None),
+            ("-1", None),
+            ("4294967296", None),
+            ("", None),
+        ] {
+            assert_eq!(job(text).ok(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn vectors() {

@@ -219,3 +219,70 @@ pub(crate) fn task_list_jobs() -> [JobDetail; 3] {
         third,
     ]
 }
+
+/// Task 2 waits for 1 and 3, has two variants, and failed.
+pub(crate) fn task_with_everything() -> JobDetail {
+    let variant = |entries: &[&str]| {
+        let entries = entries.iter().map(|text| ResourceEntry::parse(text).expect("an entry")).collect();
+        Request::new(entries).expect("a request")
+    };
+    let first = variant(&["cpus=2", "x=1"]).with_weight(5_000).expect("a weight");
+    let variants = hq_core::Variants::new(vec![first, variant(&["cpus=1.5"])]).expect("variants");
+    let mut spec = program(&["bash", "-c", "exit 1"]);
+    spec.env = vec![(Blob::from(&b"A"[..]), Blob::from(&b"1"[..]))];
+    spec.stderr = Stdio::Null;
+    let mut submit = array(IdList::parse("1,3,2").expect("ids"), spec, Profile::new(variants));
+    let on = |number| (TaskNumber(number), hq_core::DepKind::Success);
+    submit.deps = hq_core::Deps::new([vec![], vec![], vec![on(1), on(3)]]).expect("deps");
+    let mut failed = task(2, TaskState::Failed, &[1], 0, Some(1_003_000));
+    failed.error = Some("Program terminated with exit code 1.".into());
+    let finished = |number| task(number, TaskState::Finished, &[1], 0, Some(1_000));
+    let counts = TaskCounts { finished: 2, failed: 1, ..TaskCounts::default() };
+    detail(named(1, "bash", counts), submit, vec![finished(1), failed, finished(3)], vec![])
+}
+
+/// A time request that no worker meets; a gang; two variants of which one is met.
+pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
+    use hq_core::{
+        Amount, Explanation, Need, Obstacle, Policy, Quantity, Requirement, Standing, VariantFit, WorkerFit,
+    };
+    let resource = |name: &str, wanted: u32, total: u32| {
+        let amount = Amount::units;
+        Requirement {
+            need: Need::Resource {
+                resource: hq_core::ResourceName::new(name).expect("a name"),
+                wanted: Quantity::Amount(amount(wanted), Policy::Compact),
+                total: amount(total),
+                free: amount(total),
+            },
+            obstacle: (wanted > total).then_some(Obstacle::TooLittle),
+        }
+    };
+    let fit = |worker, variants: Vec<Vec<Requirement>>| WorkerFit {
+        worker: WorkerId(worker),
+        obstacle: None,
+        variants: variants.into_iter().map(|requirements| VariantFit { requirements }).collect(),
+    };
+    let explained = |workers| Explanation {
+        standing: Standing::Infeasible,
+        dependencies: 0,
+        unmet: IdList::default(),
+        queue: None,
+        blockers: vec![],
+        workers,
+    };
+    let time = Requirement {
+        need: Need::Time { wanted: Span::secs(3600), left: Some(Span::millis(298_700)) },
+        obstacle: Some(Obstacle::LifeTooShort),
+    };
+    let nodes = |group| Requirement {
+        need: Need::Nodes { wanted: 2, group, able: group, idle: group },
+        obstacle: (group < 2).then_some(Obstacle::GroupTooSmall),
+    };
+    let variants = vec![vec![resource("cpus", 2, 4)], vec![resource("cpus", 1, 4), resource("gpus", 1, 0)]];
+    [
+        explained(vec![fit(1, vec![vec![time, resource("cpus", 10, 5)]])]),
+        explained(vec![fit(1, vec![vec![nodes(2)]]), fit(2, vec![vec![nodes(1)]]), fit(3, vec![vec![nodes(2)]])]),
+        explained(vec![fit(1, variants)]),
+    ]
+}

@@ -1,18 +1,18 @@
 use std::collections::BTreeSet;
 
-use hq_core::{JobDetail, Pin, ProgramSpec, Submit, TaskCounts, TaskState, WallTime, WorkerId};
+use hq_core::{JobDetail, ProgramSpec, Submit, TaskCounts, TaskState, WallTime, WorkerId};
 
 use super::{
     host_names,
     job_tasks::all_ids_text,
     program::{Body, body, common_paths, lossy},
+    program_cells::{command, environment, output, pin},
     requests::request_lines,
     state::{job_state_cell, task_color},
 };
 use crate::output::{Align, Cell, Color, Line, Table, date_utc, makespan};
 
 const BAR_WIDTH: u64 = 40;
-const COMMAND_WIDTH: usize = 80;
 const HOSTS_MAX: usize = 2;
 const FAILURES_MAX: usize = 5;
 
@@ -63,20 +63,12 @@ pub(crate) fn job_details(detail: &JobDetail, now: WallTime) -> Table {
 fn array(table: &mut Table, detail: &JobDetail, submit: &Submit, spec: &ProgramSpec) {
     let Some(profile) = submit.profiles.first() else { return };
     let paths = common_paths(spec, detail.info.id, &detail.server_uid);
-    let output = |path: Option<Vec<u8>>| path.map_or_else(|| "<None>".to_owned(), |path| lossy(&path));
     table.entry("Resources", request_lines(profile).into_iter().collect::<Cell>());
-    table.entry(
-        "Pin",
-        match spec.pin {
-            Pin::None => "none",
-            Pin::Taskset => "taskset",
-            Pin::OpenMp => "omp",
-        },
-    );
+    table.entry("Pin", pin(spec));
     table.entry("Priority", profile.priority.to_string());
     table.entry("Command", command(spec));
-    table.entry("Stdout", output(paths.stdout));
-    table.entry("Stderr", output(paths.stderr));
+    table.entry("Stdout", output(paths.stdout.as_deref()));
+    table.entry("Stderr", output(paths.stderr.as_deref()));
     table.entry("Environment", environment(spec));
     table.entry("Working directory", lossy(&paths.cwd));
     table.entry("Task time limit", Cell::or_none(profile.time_limit));
@@ -119,48 +111,6 @@ fn workers(detail: &JobDetail) -> String {
     let names: Vec<&str> = detail.workers.iter().filter(|(id, _)| ids.contains(id)).map(|(_, name)| &**name).collect();
     let shown = names[..names.len().min(HOSTS_MAX)].join(",");
     if names.len() > HOSTS_MAX { format!("{shown}, … ({} total)", names.len()) } else { shown }
-}
-
-fn command(spec: &ProgramSpec) -> Cell {
-    let lines = spec.args.iter().flat_map(|arg| lossy(arg).lines().flat_map(wrap).collect::<Vec<_>>());
-    Cell(lines.map(|line| Line::code(&line)).collect())
-}
-
-/// `line` broken between words where it is too long.
-fn wrap(line: &str) -> Vec<String> {
-    if line.chars().count() <= COMMAND_WIDTH {
-        return vec![line.to_owned()];
-    }
-    let mut lines = vec![String::new()];
-    let mut width = 0;
-    for word in line.split(' ') {
-        let len = word.chars().count();
-        if width > 0 && width + 1 + len > COMMAND_WIDTH {
-            lines.push(String::new());
-            width = 0;
-        }
-        if let Some(last) = lines.last_mut() {
-            if width > 0 {
-                last.push(' ');
-                width += 1;
-            }
-            last.push_str(word);
-            width += len;
-        }
-    }
-    lines
-}
-
-fn environment(spec: &ProgramSpec) -> Cell {
-    let own = |name: &[u8]| !name.starts_with(b"HQ_");
-    let mut lines: Vec<String> = spec
-        .env
-        .iter()
-        .filter(|(name, _)| own(name))
-        .map(|(name, value)| format!("{}={}", lossy(name), lossy(value)))
-        .collect();
-    lines.sort();
-    Cell(lines.iter().map(|line| Line::plain(line)).collect())
 }
 
 /// The first failures of a job in a table, and a line that counts them; nothing where none failed.
@@ -246,12 +196,5 @@ mod tests {
         let (table, line) = job_failures(&detail).expect("failures");
         assert_eq!(line, "7 tasks failed. (5 shown)");
         assert_eq!(table.draw(false).matches("Cannot execute").count(), 5);
-    }
-
-    #[test]
-    fn long_lines_break_between_words() {
-        assert_eq!(wrap(&"x".repeat(81)), ["x".repeat(81)]);
-        assert_eq!(wrap(&format!("{} {}", "x".repeat(79), "yy")), ["x".repeat(79), "yy".to_owned()]);
-        assert_eq!(wrap("  a  b "), ["  a  b "]);
     }
 }

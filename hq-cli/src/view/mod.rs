@@ -1,23 +1,28 @@
 //! What data of the engine looks like, as text and as JSON. Pure: the same data gives the same text; the moment of
 //! looking is an argument.
 
+mod explain;
 mod job_info;
 mod job_json;
 mod job_list;
 mod job_tasks;
 mod placement;
 mod program;
+mod program_cells;
 mod requests;
 mod resources;
 mod server;
 mod simulation;
 mod state;
 
+mod task_info;
 mod task_list;
+mod why;
 mod worker_info;
 mod worker_json;
 mod worker_list;
 
+pub(crate) use explain::{explanation, explanation_json};
 pub(crate) use job_info::{job_details, job_failures};
 pub(crate) use job_json::{job_detail_json, job_info_json, task_json};
 pub(crate) use job_list::{JobFilter, job_list, job_summary, job_summary_json, job_summary_lines, quiet_line};
@@ -29,7 +34,9 @@ pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{
     Simulated, cluster_text, simulation_json, simulation_line, simulation_table, simulation_title,
 };
+pub(crate) use task_info::task_details;
 pub(crate) use task_list::{has_cut_error, task_list};
+pub(crate) use why::why;
 pub(crate) use worker_info::worker_details;
 pub(crate) use worker_json::worker_json;
 pub(crate) use worker_list::{worker_list, worker_state};

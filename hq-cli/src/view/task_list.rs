@@ -45,7 +45,7 @@ pub(crate) fn has_cut_error(rows: &[TaskRow<'_>]) -> bool {
 }
 
 /// Time of the latest run; nothing for a task that waits for a run.
-fn task_makespan(task: &TaskInfo, now: WallTime) -> String {
+pub(super) fn task_makespan(task: &TaskInfo, now: WallTime) -> String {
     match (task.state, task.started, task.ended) {
         (TaskState::Running, Some(start), _) => makespan(start, now),
         (TaskState::Waiting, _, _) => String::new(),

@@ -1,5 +1,5 @@
 use hq_core::{
-    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, OrdinalRange, Outcome, Refusal, Submit,
+    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, NOTIFY_MAX, OrdinalRange, Outcome, Refusal, Submit,
     WorkerConfig,
 };
 
@@ -13,6 +13,9 @@ const REASON_MAX: usize = 200;
 const NAME_MAX: usize = 4096;
 /// Bytes of an error text that are kept.
 const ERROR_MAX: usize = 16 * 1024;
+/// Cpus and GPUs of a machine.
+const CPUS_MAX: usize = 65_536;
+const GPUS_MAX: usize = 1024;
 
 fn invalid(text: impl Into<String>) -> Refusal {
     Refusal::Invalid(text.into())
@@ -95,6 +98,11 @@ pub(super) fn from_worker(message: &mut FromWorker) -> bool {
             true
         }
         FromWorker::Recalled { tasks, .. } => tasks.iter().all(is_range),
+        FromWorker::Notify { message, .. } => message.len() <= NOTIFY_MAX,
+        FromWorker::Overview(state) => {
+            let gpus = || state.nvidia.iter().chain(&state.amd).flatten();
+            state.cpus.len() <= CPUS_MAX && gpus().count() <= GPUS_MAX && gpus().all(|gpu| gpu.id.len() <= NAME_MAX)
+        }
         FromWorker::Hello(_) | FromWorker::Heartbeat | FromWorker::Leaving { .. } => true,
     }
 }
@@ -116,7 +124,10 @@ fn cut_texts(lane: &mut LaneReport) {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{Blob, Epoch, GrantId, Ordinal, Profile, Report, Request, RunEnd, Span, TaskIds};
+    use hq_core::{
+        Blob, Epoch, GpuState, GrantId, HardwareState, Ordinal, Profile, Report, Request, RunEnd, RunId, Share, Span,
+        TaskIds,
+    };
 
     use super::*;
 
@@ -150,6 +161,24 @@ mod tests {
         assert!(reason(Some(&"x".repeat(200))).is_ok() && reason(Some(&"x".repeat(201))).is_err());
         assert!(name("name", "a b").is_ok() && name("name", "a\nb").is_err());
         assert!(ids(&IdList::range(0, 1 << 20)).is_ok() && ids(&IdList::range(0, (1 << 20) + 1)).is_err());
+    }
+
+    #[test]
+    fn messages_and_overviews_are_bounded() {
+        let run = RunId { task: Ordinal(0), grant: GrantId { epoch: Epoch(1), n: 1 } };
+        for (len, ok) in [(0, true), (NOTIFY_MAX, true), (NOTIFY_MAX + 1, false)] {
+            assert_eq!(from_worker(&mut FromWorker::Notify { run, message: "x".repeat(len) }), ok, "{len}");
+        }
+        let gpu = |len| GpuState { id: "x".repeat(len), ..GpuState::default() };
+        for (cpus, nvidia, ok) in [
+            (CPUS_MAX, vec![gpu(NAME_MAX); 8], true),
+            (CPUS_MAX + 1, vec![], false),
+            (1, vec![gpu(1); GPUS_MAX + 1], false),
+            (1, vec![gpu(NAME_MAX + 1)], false),
+        ] {
+            let state = HardwareState { cpus: vec![Share(0); cpus], nvidia: Some(nvidia), ..HardwareState::default() };
+            assert_eq!(from_worker(&mut FromWorker::Overview(Box::new(state))), ok, "{cpus}");
+        }
     }
 
     #[test]

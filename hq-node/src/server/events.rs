@@ -1,4 +1,8 @@
-use hq_core::{Ends, EventKind, Fact, Instance, JobTarget, LossReason, Ordinal, WorkerId};
+use std::sync::Arc;
+
+use hq_core::{
+    Deps, Ends, EventKind, Fact, Instance, JobTarget, LossReason, Ordinal, Parts, Submit, TaskIds, WorkerId,
+};
 
 use super::{book::JobBook, grants::GrantBook};
 
@@ -9,8 +13,10 @@ pub(super) enum Story {
     Told(EventKind),
     /// Ends that are told task by task only when somebody listens: nobody pays for them otherwise.
     Finished {
-        /// The worker (of a gang: the main one).
-        worker: WorkerId,
+        /// The worker; of a gang all of them, the main one first.
+        workers: Vec<WorkerId>,
+        /// The variant granted.
+        variant: u8,
         /// The ends.
         ends: Ends,
     },
@@ -32,16 +38,17 @@ pub(super) fn tell(
                 JobTarget::New(spec) => Some(spec.clone()),
                 JobTarget::Attach(_) => None,
             };
-            EventKind::JobSubmitted { job: *job, spec, tasks: submit.ids.count() }
+            EventKind::JobSubmitted { job: *job, spec, tasks: submit.ids.count(), submit: Arc::new(outline(submit)) }
         }
         Fact::JobClosed { job } => EventKind::JobClosed { job: *job },
         Fact::JobCanceled { job, reason } => EventKind::JobCanceled { job: *job, reason: reason.clone() },
         Fact::WorkerJoined { worker, config } => {
-            EventKind::WorkerConnected { worker: *worker, config: std::sync::Arc::clone(config) }
+            EventKind::WorkerConnected { worker: *worker, config: Arc::clone(config) }
         }
         // Workers that go with their server are nobody's loss.
         Fact::WorkerLost { reason: LossReason::ServerEnded, .. } => return,
         Fact::WorkerLost { worker, reason } => EventKind::WorkerLost { worker: *worker, reason: *reason },
+        Fact::WorkerOverview { worker, state } => EventKind::WorkerOverview { worker: *worker, state: state.clone() },
         Fact::TaskStarted { grant, task, .. } => {
             let (Some((job, number)), Some(grant)) = (jobs.locate(*task), grants.get(*grant)) else { return };
             EventKind::TaskStarted {
@@ -53,8 +60,9 @@ pub(super) fn tell(
             }
         }
         Fact::TasksFinished { grant, ends } => {
-            let worker = grants.get(*grant).and_then(|grant| grant.workers.first()).copied().unwrap_or_default();
-            stories.push(Story::Finished { worker, ends: ends.clone() });
+            let (workers, variant) =
+                grants.get(*grant).map(|grant| (grant.workers.clone(), grant.variant)).unwrap_or_default();
+            stories.push(Story::Finished { workers, variant, ends: ends.clone() });
             return;
         }
         Fact::TaskFailed { task, error, .. } => {
@@ -76,13 +84,42 @@ pub(super) fn tell(
     stories.push(Story::Told(event));
 }
 
+/// A submit without what each task has for itself, so that it is small however many tasks it has.
+fn outline(submit: &Submit) -> Submit {
+    // Field by field, as the others are what must not be copied.
+    let Submit { job, ids, kind, shared, parts: _, profiles, profile_of: _, deps: _, owner } = submit;
+    Submit {
+        job: job.clone(),
+        ids: ids.clone(),
+        kind: kind.clone(),
+        shared: shared.clone(),
+        parts: Parts::default(),
+        profiles: profiles.first().cloned().into_iter().collect(),
+        profile_of: vec![],
+        deps: Deps::default(),
+        owner: owner.clone(),
+    }
+}
+
 impl Story {
     /// Roughly the bytes it takes.
     pub(super) fn size(&self) -> usize {
         128 + match self {
             Self::Finished { ends, .. } => ends.tasks.len() * 16 + ends.times.len(),
             Self::Told(event) => match event {
-                EventKind::JobOpened { spec, .. } | EventKind::JobSubmitted { spec: Some(spec), .. } => spec.name.len(),
+                EventKind::JobOpened { spec, .. } => spec.name.len(),
+                EventKind::JobSubmitted { spec, submit, .. } => {
+                    let runs = match &submit.ids {
+                        TaskIds::Given(ids) => ids.runs().len(),
+                        TaskIds::Next(_) => 0,
+                    };
+                    512 + spec.as_ref().map_or(0, |spec| spec.name.len()) + submit.shared.len() + runs * 24
+                }
+                EventKind::TaskNotify { message, .. } => message.len(),
+                EventKind::WorkerOverview { state, .. } => {
+                    let gpus = state.nvidia.iter().chain(&state.amd).flatten().count();
+                    256 + state.cpus.len() * 2 + gpus * 64
+                }
                 EventKind::JobCanceled { reason: Some(text), .. } | EventKind::TaskFailed { error: text, .. } => {
                     text.len()
                 }

@@ -52,6 +52,8 @@ pub(super) enum Chapter {
 const BATCH_EVENTS: usize = 512;
 /// Ended tasks per batch, past which it is full.
 const BATCH_ENDS: usize = 4096;
+/// Bytes of stories per batch, past which it is full.
+const BATCH_BYTES: usize = 256 * 1024;
 
 impl Feed {
     /// Nothing in it; what came before `floor` is not known.
@@ -107,12 +109,14 @@ impl Feed {
             return Some(Chapter::Reset { next: self.entries.front().map_or(next, |entry| entry.seq) });
         }
         let mut events = Vec::new();
-        let mut ends = 0;
-        let is_full =
-            |events: &Vec<Event>, ends| events.len() >= BATCH_EVENTS || (ends >= BATCH_ENDS && !events.is_empty());
-        while cursor.at < self.published && !is_full(&events, ends) {
+        let (mut ends, mut bytes) = (0, 0);
+        let is_full = |events: &Vec<Event>, ends, bytes| {
+            events.len() >= BATCH_EVENTS || ((ends >= BATCH_ENDS || bytes >= BATCH_BYTES) && !events.is_empty())
+        };
+        while cursor.at < self.published && !is_full(&events, ends, bytes) {
             let Some(entry) = self.entries.get((cursor.at - self.first) as usize) else { break };
             cursor.at += 1;
+            bytes += entry.story.size();
             ends += entry.tell(wall, cursor.jobs.as_ref(), &find, &mut events);
         }
         (!events.is_empty()).then_some(Chapter::Events(events))
@@ -130,20 +134,25 @@ impl Entry {
     ) -> usize {
         let at = wall.of(self.at);
         let wanted = |job: Option<JobId>| jobs.is_none_or(|jobs| job.is_some_and(|job| jobs.contains(&job)));
-        let (worker, ends) = match &self.story {
+        let (workers, variant, ends) = match &self.story {
             Story::Told(kind) => {
                 if wanted(kind.job()) {
                     events.push(Event { seq: self.seq, at, kind: kind.clone() });
                 }
                 return 0;
             }
-            Story::Finished { worker, ends } => (*worker, ends),
+            Story::Finished { workers, variant, ends } => (workers, *variant, ends),
         };
         let mut count = 0;
         let mut last: Option<(JobId, Vec<FinishedTask>)> = None;
         let mut close = |last: Option<(JobId, Vec<FinishedTask>)>| {
             if let Some((job, tasks)) = last {
-                events.push(Event { seq: self.seq, at, kind: EventKind::TasksFinished { job, worker, tasks } });
+                let workers = workers.clone();
+                events.push(Event {
+                    seq: self.seq,
+                    at,
+                    kind: EventKind::TasksFinished { job, workers, variant, tasks },
+                });
             }
         };
         for end in ends.iter() {
@@ -220,7 +229,7 @@ mod tests {
     fn ends_are_told_by_job_and_only_to_those_who_asked() {
         let mut feed = Feed::new(Seq(1), 10_000);
         let ends = [8, 9, 10, 11, 300].map(|t| End { task: Ordinal(t), start: Tick(t), end: Tick(t + 5) });
-        feed.push(Seq(1), Tick(400), Story::Finished { worker: WorkerId(7), ends: Ends::new(ends) });
+        feed.push(Seq(1), Tick(400), Story::Finished { workers: vec![WorkerId(7)], variant: 0, ends: Ends::new(ends) });
         feed.push(Seq(2), Tick(400), Story::Told(EventKind::ServerStarted { server_uid: "u".to_owned() }));
         feed.publish(Seq(2));
         let mut wall = Wall::default();
@@ -234,8 +243,8 @@ mod tests {
         assert_eq!(all.len(), 3, "two jobs and the server; what is forgotten is left out");
         assert_eq!(told(Some(2)), all[1..2]);
         assert_eq!(told(Some(5)), []);
-        let EventKind::TasksFinished { job, worker, tasks } = &all[1].kind else { panic!("{all:?}") };
-        assert_eq!((*job, *worker, all[1].at), (JobId(2), WorkerId(7), WallTime(1400)));
+        let EventKind::TasksFinished { job, workers, tasks, .. } = &all[1].kind else { panic!("{all:?}") };
+        assert_eq!((*job, &workers[..], all[1].at), (JobId(2), &[WorkerId(7)][..], WallTime(1400)));
         let first =
             FinishedTask { task: TaskNumber(0), instance: Instance(0), started: WallTime(1010), ended: WallTime(1015) };
         assert_eq!(tasks[0], first);

@@ -1,10 +1,12 @@
 use hq_core::{
-    ClientReply, FromWorker, LinkId, LossReason, Report, Span, Tick, ToWorker, Welcome, WorkerConfig, WorkerId,
+    ClientReply, EventKind, Fact, FromWorker, LinkId, LossReason, Report, RunId, Span, Tick, ToWorker, Welcome,
+    WorkerConfig, WorkerId,
 };
 use hq_scheduler::News;
 
 use super::{
     ServerNode, check,
+    events::Story,
     stopping::Phase,
     worker_session::{SessionState, WorkerSession},
 };
@@ -58,6 +60,8 @@ impl ServerNode {
                 self.scheduler.handle_event(self.now, News::Recalled { worker, grant, n, tasks });
             }
             FromWorker::Heartbeat => {}
+            FromWorker::Notify { run, message } => self.notify(worker, run, message),
+            FromWorker::Overview(state) => self.note(Fact::WorkerOverview { worker, state }),
             FromWorker::Leaving { reason } => {
                 // What only the server can know is not believed.
                 let reason = match reason {
@@ -66,6 +70,19 @@ impl ServerNode {
                 };
                 self.lose(worker, reason);
             }
+        }
+    }
+
+    /// A program says something: told to those who listen, behind what happened before. What comes from a run that the
+    /// worker does not have is dropped: it has been given to another meanwhile.
+    fn notify(&mut self, worker: WorkerId, run: RunId, message: String) {
+        if self.has_reports {
+            self.step(); // The start of the run may be among them.
+        }
+        let is_its_own = self.grants.get(run.grant).is_some_and(|grant| grant.workers.first() == Some(&worker));
+        if let Some((job, task)) = self.jobs.locate(run.task).filter(|_| is_its_own) {
+            let story = Story::Told(EventKind::TaskNotify { job, task, worker, message });
+            self.feed.push(self.ledger.appended(), self.now, story);
         }
     }
 

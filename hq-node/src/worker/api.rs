@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, FromWorker, Instance, JobId, Outcome, Request, RunId, SubmitBody, TaskNumber, ToWorker, WorkerId,
+    Allocation, FromWorker, HardwareState, Instance, JobId, Outcome, Request, RunId, SubmitBody, TaskNumber, ToWorker,
+    WorkerId,
 };
 
 /// News for a worker.
@@ -20,6 +21,15 @@ pub enum WorkerInput {
         /// How, as its runner saw it.
         outcome: Outcome,
     },
+    /// A program says something to those who watch its job.
+    Notify {
+        /// The run that says it.
+        run: RunId,
+        /// At most [`NOTIFY_MAX`](hq_core::NOTIFY_MAX) bytes.
+        message: String,
+    },
+    /// The machine was looked at.
+    Overview(Box<HardwareState>),
     /// The process was told to end (SIGINT, SIGTERM): running tasks are killed, the server is not told why.
     Interrupted,
 }

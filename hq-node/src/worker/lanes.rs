@@ -159,6 +159,12 @@ impl Lanes {
         self.alarms.first().map(|(at, _)| *at)
     }
 
+    /// Whether that run has begun and not ended.
+    pub(super) fn is_running(&self, run: RunId) -> bool {
+        let running = self.lanes.get(&run.grant).and_then(|lane| lane.running.as_ref());
+        running.is_some_and(|running| running.task == run.task)
+    }
+
     /// How many runs there are.
     pub(super) const fn running(&self) -> usize {
         self.running

@@ -89,6 +89,12 @@ impl WorkerNode {
             WorkerInput::Messages(messages) => self.messages(messages),
             WorkerInput::LinkDown => self.server_lost(),
             WorkerInput::Ended { run, outcome } => self.ended(run, outcome),
+            WorkerInput::Notify { run, message } => self.notify(run, message),
+            WorkerInput::Overview(state) => {
+                if matches!(self.link, Link::Up(_)) {
+                    self.say(FromWorker::Overview(state));
+                }
+            }
             WorkerInput::Interrupted => self.leave(Exit::Interrupted),
         }
     }
@@ -237,6 +243,14 @@ impl WorkerNode {
             Link::Up(_) => self.reports.ended(run, started, self.now, outcome),
             Link::Lost if self.lanes.running() == 0 => self.leave(Exit::ServerLost),
             _ => {}
+        }
+    }
+
+    /// Words of a run that has ended are nobody's. The server hears of the start of the run first.
+    fn notify(&mut self, run: RunId, message: String) {
+        if matches!(self.link, Link::Up(_)) && self.lanes.is_running(run) {
+            self.report();
+            self.say(FromWorker::Notify { run, message });
         }
     }
 

@@ -1,8 +1,8 @@
 //! The event feed.
 
 use hq_core::{
-    ClientReply, ClientRequest, Event, EventKind, FromWorker, JobId, LaneReport, LinkId, LossReason, Report, RequestId,
-    Selector, Seq, Span, TaskNumber,
+    ClientReply, ClientRequest, Event, EventKind, Fact, FromWorker, HardwareState, JobId, LaneReport, LinkId,
+    LossReason, Ordinal, Outcome, Report, RequestId, RunId, Selector, Seq, Share, Span, TaskNumber,
 };
 
 use crate::kit::{Rig, cancel, config, one, submit};
@@ -37,6 +37,8 @@ fn kind(event: &Event) -> &'static str {
         EventKind::TaskFailed { .. } => "task-failed",
         EventKind::TasksCanceled { .. } => "tasks-canceled",
         EventKind::TasksAborted { .. } => "tasks-aborted",
+        EventKind::TaskNotify { .. } => "task-notify",
+        EventKind::WorkerOverview { .. } => "worker-overview",
     }
 }
 
@@ -57,8 +59,8 @@ fn the_life_of_a_job_is_told() {
     assert!(told.windows(2).all(|pair| pair[0].seq <= pair[1].seq && pair[0].at <= pair[1].at));
     let EventKind::TaskStarted { job, task, workers, .. } = &told[3].kind else { panic!("started") };
     assert_eq!((*job, *task, &workers[..]), (JobId(1), TaskNumber(0), &[worker.id][..]));
-    let EventKind::TasksFinished { worker: on, tasks, .. } = &told[4].kind else { panic!("finished") };
-    assert_eq!((*on, tasks.len()), (worker.id, 1));
+    let EventKind::TasksFinished { workers: on, tasks, .. } = &told[4].kind else { panic!("finished") };
+    assert_eq!((&on[..], tasks.len()), (&[worker.id][..], 1));
     let told_by_log = rig.log.iter().map(|(seq, _)| *seq).max().unwrap();
     assert!(told[5].seq <= told_by_log);
 }
@@ -96,7 +98,7 @@ fn a_listener_gets_as_many_batches_as_it_has_credit_for() {
 #[test]
 fn who_asks_for_what_is_gone_is_reset_and_goes_on() {
     let mut small = config(false);
-    small.feed_bytes = 500;
+    small.feed_bytes = 1_000;
     let mut rig = Rig::with(small, vec![]);
     let (client, watcher) = (rig.client(), rig.client());
     let id = listen(&mut rig, watcher, Some(1), None, 1);
@@ -200,4 +202,52 @@ fn a_start_is_told_as_it_was_before_the_loss_of_its_worker() {
         })
         .collect();
     assert_eq!(instances, [0, 1]);
+}
+
+#[test]
+fn words_of_tasks_are_told_between_start_and_end() {
+    let mut rig = Rig::new();
+    let (client, watcher, late) = (rig.client(), rig.client(), rig.client());
+    listen(&mut rig, watcher, Some(1), Some(1), 100);
+    rig.submit(client, 1);
+    let (mut worker, other) = (rig.worker(1), rig.worker(1));
+    worker.read(&mut rig);
+    let (grant, task) = worker.lanes.iter().find_map(|(grant, lane)| Some((*grant, *lane.front()?))).unwrap();
+    let run = RunId { task, grant };
+    let word = |message: &str| FromWorker::Notify { run, message: message.to_owned() };
+    let lane = LaneReport { grant, ended: vec![], started: Some((task, Span::ZERO)) };
+    rig.say(other.link, [word("of a worker that does not have the run")]);
+    rig.say(
+        worker.link,
+        [FromWorker::Report(Report { seq: 1, lanes: vec![lane] }), word("half"), word(&"x".repeat(1025))],
+    );
+    worker.reports = 1;
+    worker.end(&mut rig, &Outcome::Finished);
+    rig.say(
+        worker.link,
+        [FromWorker::Notify { run: RunId { task: Ordinal(99), grant }, message: "of no task".into() }],
+    );
+    let told = events(&mut rig, watcher);
+    let kinds: Vec<_> = told.iter().map(kind).collect();
+    assert_eq!(kinds, ["job-submitted", "task-started", "task-notify", "tasks-finished", "job-completed"]);
+    let expected =
+        EventKind::TaskNotify { job: JobId(1), task: TaskNumber(0), worker: worker.id, message: "half".to_owned() };
+    assert_eq!(told[2].kind, expected);
+    listen(&mut rig, late, Some(1), None, 100);
+    let again: Vec<_> = events(&mut rig, late).into_iter().filter(|event| event.kind.job().is_some()).collect();
+    assert_eq!(again, told, "as long as the feed reaches back");
+}
+
+#[test]
+fn looks_at_hardware_are_told_and_written_down() {
+    let mut rig = Rig::new();
+    let watcher = rig.client();
+    let worker = rig.worker(1);
+    listen(&mut rig, watcher, None, None, 100);
+    let state = HardwareState { cpus: vec![Share(5_000)], memory_total: 7, ..HardwareState::default() };
+    rig.say(worker.link, [FromWorker::Overview(Box::new(state.clone()))]);
+    let told: Vec<_> = events(&mut rig, watcher).into_iter().map(|event| event.kind).collect();
+    assert_eq!(told, [EventKind::WorkerOverview { worker: worker.id, state: Box::new(state) }]);
+    assert!(rig.log.iter().any(|(_, record)| matches!(record.fact, Fact::WorkerOverview { .. })));
+    assert!(rig.restart(Span::secs(1)).log.len() > rig.log.len(), "such a journal can be gone on from");
 }

@@ -187,6 +187,8 @@ fn show_message(message: &FromWorker) -> String {
             format!("recalled {} #{n}:{}", grant.n, tasks.concat())
         }
         FromWorker::Report(report) => show_report(report),
+        FromWorker::Notify { run, message } => format!("notify {}: {message}", show_run(*run)),
+        FromWorker::Overview(state) => format!("overview of {} cpus", state.cpus.len()),
     }
 }
 

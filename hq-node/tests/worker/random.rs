@@ -206,6 +206,9 @@ impl World {
             }
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
             FromWorker::Leaving { .. } => panic!("no limit is set"),
+            FromWorker::Notify { .. } | FromWorker::Overview(_) => {
+                panic!("no task says a word, and nobody watches the hardware")
+            }
         }
     }
 

@@ -375,3 +375,17 @@ fn after_the_server_only_what_runs_goes_on_under_finish_running() {
     assert_eq!(rig.end(1, 5, Outcome::Finished), ["exit ServerLost"]);
     assert_eq!(rig.input(WorkerInput::Interrupted), NONE, "it has left");
 }
+
+#[test]
+fn words_of_a_run_come_behind_its_start_and_before_its_end() {
+    let mut rig = Rig::up();
+    let word = |n, task| WorkerInput::Notify { run: run(n, task), message: "hi".to_owned() };
+    assert_eq!(rig.input(word(1, 5)), NONE, "no such run");
+    rig.tell([open(1, 5, 2)]);
+    assert_eq!(rig.input(word(1, 5)), ["notify 1/5: hi"]);
+    assert_eq!(rig.input(word(1, 6)), NONE, "it has not begun");
+    rig.end(1, 5, Outcome::Finished);
+    assert_eq!(rig.input(word(1, 5)), NONE, "it has ended");
+    rig.input(WorkerInput::LinkDown);
+    assert_eq!(rig.input(word(1, 6)), NONE, "nobody listens");
+}

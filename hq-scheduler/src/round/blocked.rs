@@ -79,6 +79,21 @@ impl Blockers {
         queues.iter().filter(|key| self.needed.contains_key(key) || reserved(key)).copied().collect()
     }
 
+    /// Of the queues of each class among `queues` that which wants most workers held: these are all that the others want, too.
+    /// And those with reservations.
+    pub(super) fn greediest(&self, queues: &[QueueKey]) -> Vec<QueueKey> {
+        let is_reserved = |key: &QueueKey| self.reservations.iter().any(|reservation| reservation.key == *key);
+        let mut of_class: BTreeMap<ClassId, (u64, QueueKey)> = BTreeMap::new();
+        for key in queues.iter().filter(|key| !is_reserved(key)) {
+            if let Some((needed, ..)) = self.needed.get(key) {
+                let most = of_class.entry(key.class).or_insert((*needed, *key));
+                *most = (*most).max((*needed, *key));
+            }
+        }
+        let reserved = queues.iter().filter(|key| is_reserved(key)).copied();
+        of_class.into_values().map(|(_, key)| key).chain(reserved).collect()
+    }
+
     /// Those of `queues` alone.
     pub(super) fn only(&self, queues: &[QueueKey]) -> Self {
         let mut some = Self { gives: self.gives.clone(), ..Self::default() };
@@ -95,6 +110,12 @@ impl Blockers {
         let reserved = self.reservations.iter().map(|reservation| &reservation.key);
         let others = self.needed.keys().chain(reserved).filter(|key| !queues.contains(key));
         self.only(&others.copied().collect::<Vec<QueueKey>>())
+    }
+
+    /// The best rank of all that are blocked.
+    pub(super) fn best_rank(&self) -> Option<Rank> {
+        let first = self.levels.values().filter_map(|levels| Some(levels.first()?.rank));
+        first.chain(self.reservations.iter().map(|reservation| reservation.rank)).min()
     }
 
     /// Whether nobody is blocked.
@@ -193,10 +214,9 @@ impl Scheduler {
         if self.all_are_held(key.class, needed) {
             return Some(None);
         }
-        let held = |worker: &WorkerId| {
-            self.hold_position(now, blockers, key.class, needed, *worker).is_some_and(|position| position < needed)
-        };
-        Some(Some(self.mind.makes.capable(key.class).filter(held).collect()))
+        let order = self.known_order(now, blockers, key.class, needed);
+        let held = order.iter().filter(|(_, position)| **position < needed).map(|(worker, _)| *worker);
+        Some(Some(held.filter(|worker| self.mind.makes.can(*worker, key.class)).collect()))
     }
 
     /// The worker's place in the order in which places are held for a class; exact only where fewer than `needed` workers
@@ -213,12 +233,23 @@ impl Scheduler {
             let gives = self.lives_for(now, worker, class) && self.could_give(now, &blockers.gives, worker, class);
             return (self.mind.makes.can(worker, class) && gives).then_some(0);
         }
+        self.known_order(now, blockers, class, needed).get(&worker).copied()
+    }
+
+    /// The order in which places are held for a class, as far as anybody could ask for it.
+    fn known_order<'a>(
+        &self,
+        now: Tick,
+        blockers: &'a mut Blockers,
+        class: ClassId,
+        needed: u64,
+    ) -> &'a BTreeMap<WorkerId, u64> {
         let most = blockers.levels.get(&class).and_then(|levels| levels.last()).map_or(needed, |level| level.most);
         let known = blockers.orders.entry(class).or_default();
         if known.0 < most {
             *known = (most, self.hold_order(now, &blockers.gives, class, most));
         }
-        known.1.get(&worker).copied()
+        &known.1
     }
 
     /// Whether so many tasks of a class want to be held that every worker is which could ever run one.
@@ -238,7 +269,9 @@ impl Scheduler {
             |worker: &WorkerId| self.lives_for(now, *worker, class) && self.could_give(now, gives, *worker, class);
         let in_gang = |worker: &WorkerId| self.state.workers.get(worker).is_some_and(|known| known.gang.is_some());
         let capable = || self.mind.makes.capable_from_last(class).filter(could);
-        let others = capable().filter(|worker| !in_gang(worker) && !running.contains_key(worker));
+        // Nobody looks for more of the others than there are: often it is none.
+        let n = (self.mind.makes.count(class) as usize).saturating_sub(running.len());
+        let others = capable().filter(|worker| !in_gang(worker) && !running.contains_key(worker)).take(n);
         let running = capable().filter(|worker| !in_gang(worker) && running.contains_key(worker));
         others.chain(running).chain(capable().filter(in_gang)).zip(0..most).collect()
     }

@@ -82,7 +82,7 @@ impl Scheduler {
         let mut most = LANES_MAX as u64;
         let (placed, left) = self.fill_idle(now, known, &[own], &mut pools, most);
         most -= placed;
-        let mut walk = Walk::new(&self.mind.ranks);
+        let mut walk = Walk::default();
         while placed > 0 && pools.uses_cpus().parts() < known.least_cpus() {
             let Some((rank, mut keys)) = walk.level(&self.mind.ranks).filter(|_| left == 0) else { return false };
             keys.retain(|key| *key != own && rank >= best);

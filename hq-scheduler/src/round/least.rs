@@ -62,7 +62,7 @@ impl Scheduler {
         let mut plan: Vec<(QueueKey, Vec<Placed>)> = Vec::new();
         let mut most = LANES_MAX.saturating_sub(known.grants.len()) as u64;
         let mut over: BTreeSet<QueueKey> = BTreeSet::new();
-        let mut walk = Walk::new(&self.mind.ranks);
+        let mut walk = Walk::default();
         let mut looks = Looks::for_level();
         while let Some((rank, mut keys)) = walk.level(&self.mind.ranks) {
             keys.retain(|key| !able || self.could_give(now, &blockers.gives, worker, key.class));

@@ -23,7 +23,7 @@ impl Scheduler {
         let mut blockers = Blockers::default();
         self.place_together(now, &mut reach, &mut blockers);
         let mut open = self.open_classes(&reach);
-        let mut walk = Walk::new(&self.mind.ranks);
+        let mut walk = Walk::default();
         let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
         let mut started = 0u64;
         let mut looked_at: BTreeMap<QueueKey, u64> = BTreeMap::new();

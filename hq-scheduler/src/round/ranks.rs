@@ -89,6 +89,7 @@ impl Ranks {
 /// A walk over the queues that wait, level by level.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
+    has_begun: bool,
     /// The next queue of each class, and those that are to be visited once more.
     next: BTreeSet<(Rank, QueueKey)>,
     /// How far the walk has come in each class.
@@ -98,12 +99,11 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(ranks: &Ranks) -> Self {
-        Self { next: ranks.heads.clone(), ..Self::default() }
-    }
-
     /// All queues of the best rank that were not visited yet.
     pub(super) fn level(&mut self, ranks: &Ranks) -> Option<(Rank, Vec<QueueKey>)> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.next.extend(&ranks.heads);
+        }
         let mut level: Option<(Rank, Vec<QueueKey>)> = None;
         while let Some(queue) = self.next.first().copied() {
             let (rank, key) = queue;

@@ -9,7 +9,7 @@ use super::{
     blocked::{Asker, Blockers},
     lanes::has_time,
 };
-use crate::{Scheduler, state::QueueKey};
+use crate::{Scheduler, policy::Rank, state::QueueKey};
 
 impl Scheduler {
     pub(super) fn call_back(
@@ -28,12 +28,24 @@ impl Scheduler {
     /// Calls back what is in the way of queues that got tasks and are blocked.
     fn call_back_for_better(&mut self, now: Tick, queues: Vec<QueueKey>, mut fresh: Blockers) {
         let mut due: Vec<GrantId> = Vec::new();
+        let best = fresh.best_rank();
+        let mut held: BTreeMap<(Rank, WorkerId), bool> = BTreeMap::new();
         for grant in self.deep_lanes_for(now, &queues, &mut fresh) {
             let Some(lane) = self.state.grants.get(&grant) else { continue };
             let Some(next) = lane.next() else { continue };
             let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
-            let asker = |worker: &WorkerId| Asker { now, rank, queue: key, worker: *worker };
-            if lane.workers.iter().any(|worker| self.is_held(asker(worker), &mut fresh)) {
+            if best.is_none_or(|best| best >= rank) {
+                continue;
+            }
+            let mut is_held = |worker: &WorkerId| {
+                let asker = Asker { now, rank, queue: key, worker: *worker };
+                if fresh.reservations.is_empty() {
+                    *held.entry((rank, *worker)).or_insert_with(|| self.is_held(asker, &mut fresh))
+                } else {
+                    self.is_held(asker, &mut fresh)
+                }
+            };
+            if lane.workers.iter().any(&mut is_held) {
                 due.push(grant);
             }
         }
@@ -56,17 +68,23 @@ impl Scheduler {
             return vec![];
         }
         let mut workers = BTreeSet::new();
-        for key in queues {
-            match self.holders(now, blockers, *key) {
+        for key in blockers.greediest(queues) {
+            match self.holders(now, blockers, key) {
                 Some(Some(holders)) => workers.extend(holders),
-                Some(None) => return self.mind.deep.iter().copied().collect(),
+                Some(None) => {
+                    let mut lanes: Vec<GrantId> = self.mind.deep.values().flatten().copied().collect();
+                    lanes.sort_unstable();
+                    return lanes;
+                }
                 None => {}
             }
         }
         let workers = workers.iter().filter_map(|worker| self.state.workers.get(worker));
         let grants: BTreeSet<GrantId> =
             workers.flat_map(|worker| worker.grants.iter().chain(&worker.gang)).copied().collect();
-        grants.into_iter().filter(|grant| self.mind.deep.contains(grant)).collect()
+        let is_deep =
+            |grant: &GrantId| self.state.grants.get(grant).is_some_and(|lane| self.mind.is_deep(lane.class, *grant));
+        grants.into_iter().filter(is_deep).collect()
     }
 
     /// Whether tasks that came to a queue have no consequence: as many others wait there already as could matter.
@@ -80,21 +98,15 @@ impl Scheduler {
         if workers.is_empty() {
             return;
         }
-        let mut lanes: BTreeMap<ClassId, Vec<GrantId>> = BTreeMap::new();
-        for grant in &self.mind.deep {
-            if let Some(lane) = self.state.grants.get(grant) {
-                lanes.entry(lane.class).or_default().push(*grant);
-            }
-        }
-        for (class, grants) in lanes {
-            if self.mind.ranks.waits(class) || self.state.classes.get(class).is_gang() {
-                continue;
-            }
+        let alone = |class: &ClassId| !self.mind.ranks.waits(*class) && !self.state.classes.get(*class).is_gang();
+        let classes: Vec<ClassId> = self.mind.deep.keys().copied().filter(alone).collect();
+        for class in classes {
             let rooms = workers.iter().map(|worker| (*worker, self.room(now, *worker, class)));
             let rooms: Vec<(WorkerId, u64)> = rooms.filter(|(_, room)| *room > 0).collect();
             if rooms.is_empty() {
                 continue;
             }
+            let grants: Vec<GrantId> = self.mind.deep.get(&class).into_iter().flatten().copied().collect();
             self.call_back_share(class, &grants, rooms.iter().map(|(_, room)| *room).sum());
             // Whether that was enough is seen when they have answered.
             if grants.iter().any(|grant| self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty())) {

@@ -62,6 +62,7 @@ impl State {
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }
+            | Fact::WorkerOverview { .. }
             | Fact::ServerStopped => {}
         }
         Ok(())

@@ -13,8 +13,9 @@ use crate::{labels, process::RUN_KEY};
 pub const NOT_INHERITED: [&str; 3] = ["LD_PRELOAD", "BASH_ENV", "HQ_ACCESS_KEY"];
 
 /// What every run sets for itself, so that nothing else is worth keeping.
-const PER_TASK: [&str; 13] = [
+const PER_TASK: [&str; 14] = [
     RUN_KEY,
+    "HQ_ACCESS_KEY",
     "HQ_JOB_ID",
     "HQ_TASK_ID",
     "HQ_INSTANCE_ID",

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     Done,
+    notify::Ticket,
     process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
 };
 
@@ -41,8 +42,15 @@ pub(super) struct ProgramRun {
 /// A run whose program has been started.
 pub(super) struct LiveRun {
     done: Done,
+    started: Started,
+}
+
+/// What has to be dealt with at the end of a run.
+struct Started {
     task_dir: Option<TaskDir>,
     removals: Removals,
+    /// Held: with it the run may say something.
+    ticket: Option<Ticket>,
 }
 
 /// A submit by the address of its body.
@@ -59,7 +67,7 @@ impl ProgramRun {
         Self { order, done, common }
     }
 
-    fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Option<TaskDir>, Removals), String> {
+    fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Started), String> {
         let shared = self.shared()?;
         match &*shared {
             Shared::Same(plan) => self.launch_plan(launcher, plan, &self.order.part, || self.frame(plan)),
@@ -95,7 +103,7 @@ impl ProgramRun {
         plan: &Plan,
         entry: &[u8],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
-    ) -> Result<(Child, Option<TaskDir>, Removals), String> {
+    ) -> Result<(Child, Started), String> {
         let (order, spec) = (&self.order, &plan.spec);
         let known = Placeholders {
             job: Some(order.job),
@@ -113,7 +121,8 @@ impl ProgramRun {
         let needs_dir = spec.task_dir || is_gang;
         let task_dir =
             needs_dir.then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs)).transpose()?;
-        let own = self.own_variables(entry, task_dir.as_ref(), is_gang)?;
+        let ticket = self.ticket()?;
+        let own = self.own_variables(entry, task_dir.as_ref(), is_gang, ticket.as_ref())?;
         let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
         let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;
         let null = self.common.null.as_fd();
@@ -136,11 +145,24 @@ impl ProgramRun {
             stdio: [stdin.as_ref().map_or(null, AsFd::as_fd), stdout, stderr],
         };
         let child = spawn(launcher, &program).map_err(|failure| failure::of_start(failure, spec, &cwd))?;
-        Ok((child, task_dir, outputs.into_removals()))
+        Ok((child, Started { task_dir, removals: outputs.into_removals(), ticket }))
+    }
+
+    /// The right of this run to say something.
+    fn ticket(&self) -> Result<Option<Ticket>, String> {
+        let Some((desk, sink)) = self.common.notify.as_ref().zip(self.done.sink()) else { return Ok(None) };
+        let ticket = desk.tickets.issue(self.order.run, sink);
+        ticket.map(Some).map_err(|error| format!("cannot make a key for messages of the task: {error}"))
     }
 
     /// The variables of this run alone.
-    fn own_variables(&self, entry: &[u8], dir: Option<&TaskDir>, is_gang: bool) -> Result<StringTable, String> {
+    fn own_variables(
+        &self,
+        entry: &[u8],
+        dir: Option<&TaskDir>,
+        is_gang: bool,
+        ticket: Option<&Ticket>,
+    ) -> Result<StringTable, String> {
         let order = &self.order;
         let mut own = StringTable::default();
         let mut set = |name: &str, value: &[u8]| {
@@ -148,6 +170,9 @@ impl ProgramRun {
         };
         set("HQ_TASK_ID", order.number.to_string().as_bytes())?;
         set("HQ_INSTANCE_ID", order.instance.to_string().as_bytes())?;
+        if let Some(ticket) = ticket {
+            set("HQ_ACCESS_KEY", &ticket.access_key())?;
+        }
         if !entry.is_empty() {
             set("HQ_ENTRY", entry)?;
         }
@@ -228,7 +253,7 @@ impl Task for ProgramRun {
 
     fn launch(self, launcher: &mut Launcher) -> Result<(Child, LiveRun), (Done, Outcome)> {
         match self.try_launch(launcher) {
-            Ok((child, task_dir, removals)) => Ok((child, LiveRun { done: self.done, task_dir, removals })),
+            Ok((child, started)) => Ok((child, LiveRun { done: self.done, started })),
             Err(text) => Err((self.done, Outcome::Failed(text))),
         }
     }
@@ -238,18 +263,21 @@ impl Task for ProgramRun {
     }
 
     fn finish(live: LiveRun, end: ProcessEnd) -> (Done, Outcome) {
-        let error_file = live.task_dir.as_ref().map(TaskDir::error_file);
+        let LiveRun { done, started: Started { task_dir, removals, ticket } } = live;
+        // What it says after its end is nobody's.
+        drop(ticket);
+        let error_file = task_dir.as_ref().map(TaskDir::error_file);
         let error = failure::of_end(&end, error_file.as_deref());
         // Whoever sees the end of the task must not find its directory any more.
-        drop(live.task_dir);
+        drop(task_dir);
         let Some(error) = error else {
-            for path in live.removals {
+            for path in removals {
                 if let Err(error) = fs::remove_file(&path) {
                     tracing::warn!("cannot remove the output file `{}`: {error}", path.display());
                 }
             }
-            return (live.done, Outcome::Finished);
+            return (done, Outcome::Finished);
         };
-        (live.done, Outcome::Failed(error))
+        (done, Outcome::Failed(error))
     }
 }

@@ -16,7 +16,7 @@ use super::{
     run::{FrameKey, FrameOf, PlanKey, PlanOf, ProgramRun, above_stdio},
 };
 use crate::{
-    Done, TaskRunner,
+    Done, NotifyDesk, TaskRunner,
     process::{Mark, RUN_KEY, Supervisor},
 };
 
@@ -38,6 +38,8 @@ pub struct ProgramOptions {
     /// Threads that start programs. Each waits for the creation of files and for `execve`, a fraction of a millisecond
     /// on a local file system.
     pub threads: usize,
+    /// Where programs can say something to those who watch their jobs; none: they are given no key for it.
+    pub notify: Option<Arc<NotifyDesk>>,
 }
 
 impl ProgramOptions {
@@ -49,7 +51,7 @@ impl ProgramOptions {
             work_dir = std::env::temp_dir();
         }
         let cpus = thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { resources, work_dir, env: inherited_environment(), threads: cpus.div_ceil(4).clamp(2, 8) }
+        Self { resources, work_dir, env: inherited_environment(), threads: cpus.div_ceil(4).clamp(2, 8), notify: None }
     }
 }
 
@@ -91,6 +93,7 @@ pub(super) struct Common {
     /// `/dev/null`, open for reading and writing, with a number above 2.
     pub(super) null: OwnedFd,
     pub(super) task_dirs: AtomicU64,
+    pub(super) notify: Option<Arc<NotifyDesk>>,
     pub(super) plans: Recent<PlanKey, PlanOf>,
     pub(super) frames: Recent<FrameKey, FrameOf>,
 }
@@ -111,6 +114,7 @@ impl ProgramRunner {
             env,
             null: above_stdio(null.into())?,
             task_dirs: AtomicU64::new(0),
+            notify: options.notify,
             plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),
             frames: Recent::new(FRAMES, |(body, lane, _)| body.strong_count() > 0 && lane.strong_count() > 0),
         });

@@ -1,14 +1,21 @@
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use hq_core::{Outcome, RunId};
 
 /// Who hears of the ends of runs.
+#[async_trait]
 pub trait EndSink: Send + Sync {
     /// A run ended. Called from any thread, also from inside [`TaskRunner::start`](crate::TaskRunner::start); must not
     /// block.
     fn ended(&self, run: RunId, outcome: Outcome);
+
+    /// A run says something to those who watch its job. Returns when that is sure to be told before the end of the run
+    /// is, if that has not been told yet; who has no ear for it lets it pass.
+    async fn notified(&self, _run: RunId, _message: String) {}
 }
 
+#[async_trait]
 impl<F: Fn(RunId, Outcome) + Send + Sync> EndSink for F {
     fn ended(&self, run: RunId, outcome: Outcome) {
         self(run, outcome);
@@ -32,6 +39,11 @@ impl Done {
     /// Which run it is about.
     pub const fn run(&self) -> RunId {
         self.run
+    }
+
+    /// Who hears of the end.
+    pub(crate) fn sink(&self) -> Option<Arc<dyn EndSink>> {
+        self.sink.clone()
     }
 
     /// The run ended like that.

@@ -4,7 +4,7 @@ use hq_core::{FromWorker, Outcome, RunId, ToWorker};
 use hq_node::{Exit, StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};
 use hq_transport::{TypedReceiver, TypedSender};
 use tokio::{
-    sync::mpsc,
+    sync::{OwnedSemaphorePermit, mpsc},
     task::JoinHandle,
     time::{Instant, sleep_until, timeout_at},
 };
@@ -38,6 +38,7 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
         batch: vec![],
         running: HashMap::new(),
         outbox: vec![],
+        words: vec![],
         batches: Some(batches),
         link: Some(TypedReceiver::new(link.receiver)),
     };
@@ -53,6 +54,7 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
             input = receive(&mut driver.link) => Some(input),
             () = driver.ends.some() => None,
             is_open = flush(driver.batches.as_ref(), &mut driver.outbox) => {
+                driver.words.clear();
                 if !is_open {
                     driver.fall_silent();
                 }
@@ -83,6 +85,8 @@ struct Driver {
     running: HashMap<RunId, Arc<dyn TaskRunner>>,
     /// What waits for the writer: one batch as soon as it is free. The machine bounds its reports itself.
     outbox: Vec<FromWorker>,
+    /// Room of the words in the outbox, or on their way to it.
+    words: Vec<OwnedSemaphorePermit>,
     /// The way to the writer; none once the link is down.
     batches: Option<mpsc::Sender<Vec<FromWorker>>>,
     link: Option<TypedReceiver<ToWorker>>,
@@ -107,10 +111,16 @@ impl Driver {
 
     fn hand_in_ends(&mut self) {
         self.ends.take(&mut self.batch);
+        let now = self.clock.now();
+        // After the ends were taken and before they are told: a run's words come before its end.
+        for word in self.ends.take_words() {
+            // Without a link nothing waits for its turn.
+            self.words.extend(word.room.filter(|_| self.batches.is_some()));
+            self.node.handle_input(now, WorkerInput::Notify { run: word.run, message: word.message });
+        }
         if self.batch.is_empty() {
             return;
         }
-        let now = self.clock.now();
         for (run, outcome) in self.batch.drain(..) {
             self.running.remove(&run);
             self.node.handle_input(now, WorkerInput::Ended { run, outcome });
@@ -130,6 +140,7 @@ impl Driver {
     fn fall_silent(&mut self) {
         self.batches = None;
         self.outbox.clear();
+        self.words.clear();
     }
 
     fn send(&mut self, messages: Vec<FromWorker>) {

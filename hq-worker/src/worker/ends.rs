@@ -1,21 +1,53 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
 
 use hq_core::{Outcome, RunId};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::EndSink;
 
 /// Ends of runs on their way to the loop; never more than there are runs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ends {
     waiting: Mutex<Vec<(RunId, Outcome)>>,
+    /// What runs say, each with its share of the room.
+    words: Mutex<Vec<Word>>,
+    room: Arc<Semaphore>,
     news: Notify,
+}
+
+/// Words that may be on their way to the server: who has more to say waits.
+const WORDS_MAX: usize = 1024;
+
+/// What a run says. Its room is free again once this is dropped.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub(super) run: RunId,
+    pub(super) message: String,
+    pub(super) room: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            words: Mutex::default(),
+            room: Arc::new(Semaphore::new(WORDS_MAX)),
+            news: Notify::new(),
+        }
+    }
 }
 
 impl Ends {
     /// Moves all that wait into `batch`, which is empty.
     pub(super) fn take(&self, batch: &mut Vec<(RunId, Outcome)>) {
         std::mem::swap(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner), batch);
+    }
+
+    /// Takes what runs said. What a run said before its end was taken is among it.
+    pub(super) fn take_words(&self) -> Vec<Word> {
+        std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes the next [`some`](Self::some) return at once.
@@ -29,6 +61,7 @@ impl Ends {
     }
 }
 
+#[async_trait]
 impl EndSink for Ends {
     fn ended(&self, run: RunId, outcome: Outcome) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,5 +71,12 @@ impl EndSink for Ends {
         if is_first {
             self.news.notify_one();
         }
+    }
+
+    async fn notified(&self, run: RunId, message: String) {
+        // Never closed.
+        let room = Arc::clone(&self.room).acquire_owned().await.ok();
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).push(Word { run, message, room });
+        self.news.notify_one();
     }
 }

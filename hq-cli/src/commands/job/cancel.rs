@@ -5,11 +5,13 @@ use crate::{context::Context, parse, server::unexpected};
 
 /// Options of `job cancel`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  hq job cancel last\n  hq job cancel all --reason 'wrong input'")]
+#[command(
+    after_help = "Examples:\n  hq job cancel last\n  hq job cancel 1-10,12\n  hq job cancel 1 2 3\n  hq job cancel all --reason 'wrong input'"
+)]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` (that wait or run) or ids
-    #[arg(value_parser = parse::reader(parse::jobs))]
-    selector: Selector,
+    #[arg(required = true, value_parser = parse::reader(parse::jobs))]
+    selector: Vec<Selector>,
     /// Why; shown with the job, at most 200 bytes
     #[arg(long, value_name = "TEXT", value_parser = parse::reader(parse::reason))]
     reason: Option<String>,
@@ -17,8 +19,9 @@ pub(crate) struct Args {
 
 /// Cancels jobs.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
+    let jobs = parse::one_of(args.selector)?;
     let server = context.server().await?;
-    let request = ClientRequest::CancelJobs { jobs: args.selector, reason: args.reason };
+    let request = ClientRequest::CancelJobs { jobs, reason: args.reason };
     let outcomes = match server.call(request).await? {
         ClientReply::Canceled(outcomes) => outcomes,
         other => return Err(unexpected(other).into()),

@@ -1,6 +1,8 @@
 use clap::Subcommand;
 
-use super::{cancel, cat, close, forget, info, list, open, summary, task_ids, wait};
+use super::{
+    cancel, cat, close, forget, info, list, open, progress, status, submit_file, summary, task_ids, wait, why,
+};
 use crate::commands::submit;
 use crate::context::Context;
 
@@ -14,9 +16,17 @@ pub(crate) enum Command {
     /// Show jobs with all details
     Info(info::Args),
     /// Submit a program as a job (the same as `hq submit`)
-    Submit(submit::Args),
+    Submit(Box<submit::Args>),
+    /// Submit tasks that a file describes
+    SubmitFile(submit_file::Args),
     /// Wait until jobs have ended
     Wait(wait::Args),
+    /// Show how far jobs are until they have ended
+    Progress(progress::Args),
+    /// Tell the state of a job in one word
+    Status(status::Args),
+    /// Say why the tasks of jobs wait
+    Why(why::Args),
     /// Print outputs of tasks
     Cat(cat::Args),
     /// Cancel jobs
@@ -38,8 +48,12 @@ impl Command {
             Self::List(args) => list::run(args, context).await,
             Self::Summary(args) => summary::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
-            Self::Submit(args) => submit::run(args, context).await,
+            Self::Submit(args) => submit::run(*args, context).await,
+            Self::SubmitFile(args) => submit_file::run(args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
+            Self::Progress(args) => progress::run(args, context).await,
+            Self::Status(args) => status::run(args, context).await,
+            Self::Why(args) => why::run(args, context).await,
             Self::Cat(args) => cat::run(args, context).await,
             Self::Cancel(args) => cancel::run(args, context).await,
             Self::Forget(args) => forget::run(args, context).await,

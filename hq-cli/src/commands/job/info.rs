@@ -1,12 +1,13 @@
 use hq_core::Selector;
 use tracing::error;
 
+use super::why::first_waiting;
 use crate::{
     context::Context,
     output::{Mode, now},
     parse,
     server::missing,
-    view::{job_detail_json, job_details, job_failures},
+    view::{job_detail_json, job_details, job_failures, why},
 };
 
 /// Options of `job info`.
@@ -34,6 +35,12 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
                 if let Some((table, line)) = job_failures(job) {
                     context.out.table(&table)?;
                     context.out.line(&line)?;
+                }
+                // Scripts read the tables alone; people want to know this next.
+                if context.out.is_terminal()
+                    && let Some((task, explained)) = first_waiting(&server, job).await?
+                {
+                    why(job, task, &explained).iter().try_for_each(|line| context.out.line(line))?;
                 }
             }
             Ok(())

@@ -8,8 +8,12 @@ mod group;
 mod info;
 mod list;
 mod open;
+mod progress;
+mod status;
+mod submit_file;
 mod summary;
 mod task_ids;
 mod wait;
+mod why;
 
 pub(crate) use group::Command;

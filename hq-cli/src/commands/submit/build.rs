@@ -6,60 +6,81 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use hq_core::{
-    Blob, IdList, JobId, JobSpec, JobTarget, OnClose, PROGRAM_KIND, Pin, Profile, ProgramBody, ProgramSpec, Request,
-    RequestError, ResourceEntry, ResourceName, Stdio, Submit, TaskIds,
+    Blob, JobId, JobSpec, JobTarget, OnClose, PROGRAM_KIND, Pin, Profile, ProgramBody, ProgramSpec, Request,
+    ResourceEntry, ResourceName, Span, Stdio, Submit,
 };
 
-use super::Args;
-use crate::{args::Channel, parse::StdioArg};
+use super::{Options, tasks::Tasks};
+use crate::{args::Channel, parse::StdioArg, program};
+
+/// What is submitted, from all places where it is said.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    /// Options of the command line and of directives.
+    pub(super) options: &'a Options,
+    /// The job that it is attached to.
+    pub(super) job: Option<u32>,
+    /// What was given on the command line: names the job.
+    pub(super) program: &'a OsStr,
+    /// The whole command, maybe with an interpreter before.
+    pub(super) command: Vec<Blob>,
+    /// What the tasks read.
+    pub(super) stdin: Option<Blob>,
+    /// The tasks.
+    pub(super) tasks: Tasks,
+}
 
 /// The submit that the options describe, from directory `submit_dir`.
 ///
 /// # Errors
-/// For options that do not go together.
-pub(super) fn build(args: &Args, submit_dir: &Path) -> anyhow::Result<Submit> {
-    let job = target(args)?;
-    let ids = match (&args.array, &job) {
-        (Some(ids), _) => TaskIds::Given(ids.clone()),
-        (None, JobTarget::New(_)) => TaskIds::Given(IdList::range(0, 1)),
-        (None, JobTarget::Attach(_)) => TaskIds::Next(1),
-    };
+/// For options that do not go together, and for what no program can be given.
+pub(super) fn build(parts: Parts<'_>, submit_dir: &Path) -> anyhow::Result<Submit> {
+    let options = parts.options;
+    let job = target(&parts)?;
     let profile = Profile {
-        priority: args.priority,
-        time_limit: args.time_limit,
-        crash_limit: args.crash_limit,
-        task_dir: args.task_dir,
-        ..Profile::new(request(args)?)
+        priority: options.priority.unwrap_or_default(),
+        time_limit: options.time_limit,
+        crash_limit: options.crash_limit.unwrap_or_default(),
+        task_dir: options.task_dir,
+        ..Profile::new(request(options)?)
     };
-    let body = ProgramBody::Same(program(args, submit_dir));
-    let shared = postcard::to_stdvec(&body).context("cannot encode the program")?;
-    Ok(Submit::array(job, ids, PROGRAM_KIND, shared.into(), profile))
+    let program = spec(options, parts.command, parts.stdin, submit_dir);
+    program::check(&program, parts.tasks.longest)?;
+    let shared = postcard::to_stdvec(&ProgramBody::Same(program)).context("cannot encode the program")?;
+    let submit = Submit::array(job, parts.tasks.ids, PROGRAM_KIND, shared.into(), profile);
+    Ok(Submit { parts: parts.tasks.parts, ..submit })
 }
 
-fn target(args: &Args) -> anyhow::Result<JobTarget> {
-    let Some(job) = args.job else {
-        let name = args.name.clone().unwrap_or_else(|| default_name(args.command.first().map(AsRef::as_ref)));
-        return Ok(JobTarget::New(JobSpec { name, max_fails: args.max_fails }));
+fn target(parts: &Parts<'_>) -> anyhow::Result<JobTarget> {
+    let options = parts.options;
+    let Some(job) = parts.job else {
+        let name = options.name.clone().unwrap_or_else(|| default_name(parts.program));
+        return Ok(JobTarget::New(JobSpec { name, max_fails: options.max_fails }));
     };
-    if args.name.is_some() {
+    if options.name.is_some() {
         bail!("Parameter --name is not allowed when submitting to an open job.");
     }
-    if args.max_fails.is_some() {
+    if options.max_fails.is_some() {
         bail!("Parameter --max-fails is not allowed when submitting to an open job.");
     }
     Ok(JobTarget::Attach(JobId(job)))
 }
 
 /// The program's name without its directory.
-fn default_name(program: Option<&OsStr>) -> String {
-    let name = program.and_then(|program| Path::new(program).file_name());
+fn default_name(program: &OsStr) -> String {
+    let name = Path::new(program).file_name();
     let name = name.map(|name| name.to_string_lossy().replace(['\n', '\t'], " "));
     name.unwrap_or_else(|| "job".to_owned())
 }
 
-fn request(args: &Args) -> anyhow::Result<Request> {
-    let request = if args.nodes > 0 {
-        Request::gang(args.nodes)
+fn request(args: &Options) -> anyhow::Result<Request> {
+    let nodes = args.nodes.unwrap_or_default();
+    let request = if nodes > 0 {
+        // The parser sees only what stands on one side: the command line or the directives.
+        if args.cpus.is_some() || args.pin.is_some() {
+            bail!("--nodes cannot be combined with --cpus or --pin");
+        }
+        Request::gang(nodes)
     } else {
         let mut entries = args.resource.clone();
         let names_cpus = entries.iter().any(|entry| entry.resource.as_str() == ResourceName::CPUS);
@@ -71,20 +92,23 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         }
         Request::new(entries)?
     };
-    let weighted = request.with_min_time(args.time_request).with_weight(args.weight);
-    weighted.map_err(|error: RequestError| error.into())
+    let request = request.with_min_time(args.time_request.unwrap_or(Span::ZERO));
+    Ok(match args.weight {
+        Some(weight) => request.with_weight(weight)?,
+        None => request,
+    })
 }
 
-fn program(args: &Args, submit_dir: &Path) -> ProgramSpec {
+fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Path) -> ProgramSpec {
     let bytes = |text: &OsStr| Blob::from(text.as_bytes());
     let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("%{SUBMIT_DIR}"));
     ProgramSpec {
-        args: args.command.iter().map(|arg| bytes(arg)).collect(),
+        args: command,
         env: args.env.iter().map(|var| (var.name.clone().into(), var.value.clone().into())).collect(),
         cwd: bytes(cwd.as_os_str()),
         stdout: stdio(args.stdout.as_ref(), Channel::Stdout),
         stderr: stdio(args.stderr.as_ref(), Channel::Stderr),
-        stdin: None,
+        stdin,
         submit_dir: bytes(submit_dir.as_os_str()),
         pin: args.pin.map_or(Pin::None, Into::into),
         task_dir: args.task_dir,
@@ -92,7 +116,7 @@ fn program(args: &Args, submit_dir: &Path) -> ProgramSpec {
 }
 
 fn stdio(arg: Option<&StdioArg>, channel: Channel) -> Stdio {
-    let usual = || format!("%{{CWD}}/job-%{{JOB_ID}}/%{{TASK_ID}}.{}", channel.name()).into_bytes();
+    let usual = || channel.usual_path().into_bytes();
     match arg {
         None => Stdio::File { path: usual().into(), on_close: OnClose::Keep },
         Some(StdioArg::None) => Stdio::Null,
@@ -104,21 +128,32 @@ fn stdio(arg: Option<&StdioArg>, channel: Channel) -> Stdio {
 
 #[cfg(test)]
 mod tests {
+    use hq_core::{IdList, TaskIds};
+
     use super::*;
     use crate::{
         commands::submit::tests::parse_submit,
         view::{Body, body},
     };
 
+    fn try_build(args: &[&str]) -> anyhow::Result<Submit> {
+        let args = parse_submit(args);
+        let tasks = Tasks::of(&args.options, args.job.is_some())?;
+        let command: Vec<Blob> = args.command.iter().map(|arg| arg.as_bytes().into()).collect();
+        let parts =
+            Parts { options: &args.options, job: args.job, program: &args.command[0], command, stdin: None, tasks };
+        build(parts, "/w".as_ref())
+    }
+
     fn built(args: &[&str]) -> Submit {
-        build(&parse_submit(args), "/w".as_ref()).expect("builds")
+        try_build(args).expect("builds")
     }
 
     fn refused(args: &[&str]) -> String {
-        format!("{:#}", build(&parse_submit(args), "/w".as_ref()).expect_err("refused"))
+        format!("{:#}", try_build(args).expect_err("refused"))
     }
 
-    fn spec(args: &[&str]) -> ProgramSpec {
+    fn spec_of(args: &[&str]) -> ProgramSpec {
         let Body::Array(spec) = body(&built(args)) else { panic!("not a program") };
         spec
     }
@@ -138,7 +173,7 @@ mod tests {
             submit_dir: b"/w"[..].into(),
             ..ProgramSpec::default()
         };
-        assert_eq!(spec(&["/usr/bin/env", "--x", "-V"]), expected);
+        assert_eq!(spec_of(&["/usr/bin/env", "--x", "-V"]), expected);
     }
 
     #[test]
@@ -169,16 +204,16 @@ mod tests {
         assert_eq!(submit.job, JobTarget::New(JobSpec { name: "n".into(), max_fails: Some(3) }));
         assert_eq!(submit.ids, TaskIds::Given(IdList::range(1, 3)));
         let entries = ["cpus=2 scatter", "x=0.5"].map(|entry| ResourceEntry::parse(entry).expect("an entry"));
-        let request = Request::new(entries.into()).expect("a request").with_min_time(hq_core::Span::secs(3600));
+        let request = Request::new(entries.into()).expect("a request").with_min_time(Span::secs(3600));
         let expected = Profile {
             priority: -7,
-            time_limit: Some(hq_core::Span::millis(500)),
+            time_limit: Some(Span::millis(500)),
             crash_limit: hq_core::CrashLimit::NeverRestart,
             task_dir: true,
             ..Profile::new(request.with_weight(25_000).expect("a weight"))
         };
         assert_eq!(submit.profiles, [expected]);
-        let spec = spec(&args);
+        let spec = spec_of(&args);
         assert_eq!(spec.args, ["p", "--name=q"].map(|arg| Blob::from(arg.as_bytes())));
         let env = [("A", "1"), ("B", "")].map(|(name, value)| (name.as_bytes().into(), value.as_bytes().into()));
         assert_eq!(spec.env, env);
@@ -212,10 +247,8 @@ mod tests {
 
     #[test]
     fn names() {
-        for (program, expected) in
-            [(Some("/bin/bash"), "bash"), (Some("a\nb"), "a b"), (Some("/"), "job"), (Some(".."), "job"), (None, "job")]
-        {
-            assert_eq!(default_name(program.map(AsRef::as_ref)), expected);
+        for (program, expected) in [("/bin/bash", "bash"), ("a\nb", "a b"), ("/", "job"), ("..", "job")] {
+            assert_eq!(default_name(program.as_ref()), expected);
         }
     }
 }

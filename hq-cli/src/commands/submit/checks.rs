@@ -1,32 +1,33 @@
 use anyhow::bail;
 use hq_core::placeholder;
 
-use super::Args;
-use crate::{args::Channel, parse::StdioArg};
+use super::Options;
+use crate::{
+    args::Channel,
+    parse::StdioArg,
+    program::{has_cwd, unknown},
+};
 
 /// So many files in one directory make file systems slow.
 const FILES_MAX: u64 = 999;
 
-/// Looks for what is probably a mistake.
+/// Looks for what is probably a mistake in the options of so many tasks.
 ///
 /// # Errors
 /// For what certainly is one.
-pub(super) fn check(args: &Args) -> anyhow::Result<Vec<String>> {
+pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
-    if args.command.first().is_none_or(|program| program.is_empty()) {
-        bail!("The command is empty: name the program to run.");
-    }
     let cwd = args.cwd.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
     if let Some(cwd) = cwd {
-        if placeholder::names(cwd).iter().any(|name| name == "CWD") {
-            bail!("Working directory path cannot contain the working directory placeholder `%{{CWD}}`.");
+        if let Some(error) = has_cwd(cwd) {
+            bail!("{error}");
         }
         warnings.extend(unknown(cwd, "working directory path"));
     }
     for (arg, channel) in [(&args.stdout, Channel::Stdout), (&args.stderr, Channel::Stderr)] {
         if let Some(StdioArg::File { path: Some(path), .. }) = arg {
             warnings.extend(unknown(path, &format!("{} path", channel.name())));
-            if args.array.as_ref().is_some_and(|ids| ids.len() > 1) && !differs_by_task(path, cwd) {
+            if tasks > 1 && !differs_by_task(path, cwd) {
                 warnings.push(format!(
                     "You have submitted an array job, but the `{}` path does not contain the task ID placeholder. \
                      Consider adding `%{{TASK_ID}}` to it, or the tasks will overwrite each other's output.",
@@ -36,7 +37,6 @@ pub(super) fn check(args: &Args) -> anyhow::Result<Vec<String>> {
         }
     }
     let files = [&args.stdout, &args.stderr].into_iter().filter(|arg| **arg != Some(StdioArg::None)).count() as u64;
-    let tasks = args.array.as_ref().map_or(1, hq_core::IdList::len);
     if tasks.saturating_mul(files) > FILES_MAX {
         warnings.push(format!(
             "The job will create {} files for standard output and standard error. Consider `--stdout none` and \
@@ -50,19 +50,10 @@ pub(super) fn check(args: &Args) -> anyhow::Result<Vec<String>> {
             warnings.push(format!("The variable `{name}` is given more than once; its last value is used."));
         }
     }
-    if args.nodes > 0 && !args.resource.is_empty() {
+    if args.nodes.is_some_and(|nodes| nodes > 0) && !args.resource.is_empty() {
         warnings.push("Tasks on whole nodes use all of their resources; --resource is ignored.".to_owned());
     }
     Ok(warnings)
-}
-
-/// Names in `template` that stand for nothing.
-fn unknown(template: &[u8], place: &str) -> Option<String> {
-    let names = placeholder::names(template);
-    let unknown: Vec<String> = names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
-    let plural = if unknown.len() == 1 { "" } else { "s" };
-    let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
-    (!unknown.is_empty()).then_some(text)
 }
 
 /// Whether each task has a path of its own: by its id, or by that of its directory.
@@ -101,7 +92,9 @@ mod tests {
             (&["--env=A=1", "--env=A=2", "p"], Some("`A` is given more than once")),
             (&["--nodes=2", "--resource=x=1", "p"], Some("--resource is ignored")),
         ] {
-            let warnings = check(&parse_submit(args)).expect("only warnings");
+            let options = parse_submit(args).options;
+            let tasks = options.array.as_ref().map_or(1, hq_core::IdList::len);
+            let warnings = check(&options, tasks).expect("only warnings");
             match expected {
                 None => assert_eq!(warnings, Vec::<String>::new(), "{args:?}"),
                 Some(text) => {
@@ -114,13 +107,7 @@ mod tests {
 
     #[test]
     fn a_directory_cannot_be_in_itself() {
-        let error = check(&parse_submit(&["--cwd=%{CWD}/x", "p"])).expect_err("refused").to_string();
+        let error = check(&parse_submit(&["--cwd=%{CWD}/x", "p"]).options, 1).expect_err("refused").to_string();
         assert_eq!(error, "Working directory path cannot contain the working directory placeholder `%{CWD}`.");
-    }
-
-    #[test]
-    fn a_program_has_a_name() {
-        let error = check(&parse_submit(&["", "x"])).expect_err("refused").to_string();
-        assert_eq!(error, "The command is empty: name the program to run.");
     }
 }

@@ -3,10 +3,17 @@
 mod args;
 mod build;
 mod checks;
+mod directives;
+mod entries;
+mod on_notify;
+mod options;
 mod run;
+mod tasks;
 
 pub(crate) use args::Args;
-pub(crate) use run::run;
+pub(crate) use run::{hand_over, run};
+
+use options::Options;
 
 #[cfg(test)]
 mod tests;

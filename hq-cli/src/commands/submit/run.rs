@@ -1,33 +1,112 @@
-use anyhow::Context as _;
-use hq_core::{ClientReply, ClientRequest, IdList, Selector};
+use std::{
+    ffi::OsString,
+    io::{self, Read},
+    os::unix::ffi::OsStringExt,
+};
+
+use anyhow::{Context as _, bail};
+use hq_core::{Blob, ClientReply, ClientRequest, IdList, JobId, Selector, Submit};
 use serde_json::json;
 use tracing::{info, warn};
 
-use super::{Args, build::build, checks::check};
-use crate::{context::Context, output::Mode, server::unexpected};
+use super::{
+    Args,
+    build::{Parts, build},
+    checks::check,
+    directives,
+    on_notify::Listener,
+    tasks::Tasks,
+};
+use crate::{
+    commands::watch::watch,
+    context::Context,
+    output::{Mode, Output},
+    program::PAYLOAD_MAX,
+    server::{Server, unexpected},
+};
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    for warning in check(&args)? {
-        warn!("{warning}");
-    }
-    let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
-    let submit = build(&args, &submit_dir)?;
+    let (wait, progress, on_notify) = (args.wait, args.progress, args.on_notify.clone());
+    let submit = prepare(args, &mut context.out)?;
     let server = context.server().await?;
+    let listener = match on_notify {
+        Some(program) if wait || progress => Some(Listener::start(&server, program).await?),
+        Some(_) => bail!("--on-notify needs --wait or --progress"),
+        None => None,
+    };
+    let job = hand_over(submit, &server, &mut context.out).await?;
+    let jobs = Selector::Ids(IdList::range(job.0, 1));
+    if wait || progress {
+        context.out.flush()?;
+        info!("Waiting for job {job} to end");
+    }
+    let listen = async {
+        match listener {
+            Some(listener) => listener.wait(&server, job).await,
+            None => Ok(()),
+        }
+    };
+    let end = async {
+        if progress {
+            watch(&server, jobs, true, &mut context.out).await?;
+        } else if wait {
+            server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(end, listen)?;
+    Ok(())
+}
+
+/// Submits, and says as what job.
+pub(crate) async fn hand_over(submit: Submit, server: &Server, out: &mut Output) -> anyhow::Result<JobId> {
     let job = match server.call(ClientRequest::Submit(Box::new(submit))).await? {
         ClientReply::Submitted { job } => job,
         other => return Err(unexpected(other).into()),
     };
-    match context.out.mode() {
-        Mode::Cli => context.out.line(&format!("Job submitted successfully, job ID: {job}"))?,
-        Mode::Json => context.out.json(&json!({ "id": job }))?,
-        Mode::Quiet => context.out.line(&job.to_string())?,
+    match out.mode() {
+        Mode::Cli => out.line(&format!("Job submitted successfully, job ID: {job}"))?,
+        Mode::Json => out.json(&json!({ "id": job }))?,
+        Mode::Quiet => out.line(&job.to_string())?,
     }
-    if args.wait {
-        context.out.flush()?;
-        info!("Waiting for job {job} to end");
-        let jobs = Selector::Ids(IdList::range(job.0, 1));
-        server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
+    Ok(job)
+}
+
+/// Reads all that the submit is made of, and warns of what is probably a mistake.
+fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
+    let Some(program) = args.command.first().filter(|program| !program.is_empty()) else {
+        bail!("The command is empty: name the program to run.");
+    };
+    let stdin = args.stdin.then(|| read_stdin(out)).transpose()?;
+    let found = directives::read(args.directives, program, stdin.as_deref())?;
+    let options = args.options.over(found.options);
+    let tasks = Tasks::of(&options, args.job.is_some())?;
+    for warning in check(&options, tasks.ids.count())? {
+        warn!("{warning}");
     }
-    Ok(())
+    let bytes = |arg: OsString| Blob::from(arg.into_vec());
+    let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
+    let parts = Parts {
+        options: &options,
+        job: args.job,
+        program,
+        command: found.shebang.into_iter().chain(args.command.iter().cloned()).map(bytes).collect(),
+        stdin: stdin.map(Blob::from),
+        tasks,
+    };
+    build(parts, &submit_dir)
+}
+
+fn read_stdin(out: &mut Output) -> anyhow::Result<Vec<u8>> {
+    if out.mode() == Mode::Cli {
+        out.line("Submitting with the data of standard input; it is read to its end")?;
+        out.flush()?;
+    }
+    let mut data = Vec::new();
+    io::stdin().take(PAYLOAD_MAX as u64 + 1).read_to_end(&mut data).context("cannot read standard input")?;
+    if data.len() > PAYLOAD_MAX {
+        bail!("standard input holds more than {} MiB: put the data into a file that tasks read", PAYLOAD_MAX >> 20);
+    }
+    Ok(data)
 }

@@ -6,7 +6,7 @@ use crate::{args::parse, commands::Command};
 /// The options of `hq submit` with these arguments.
 pub(super) fn parse_submit(args: &[&str]) -> Args {
     match try_parse(args) {
-        Ok(Command::Submit(args)) => args,
+        Ok(Command::Submit(args)) => *args,
         other => panic!("{args:?}: {other:?}"),
     }
 }

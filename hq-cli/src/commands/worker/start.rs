@@ -1,9 +1,14 @@
-use std::{os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use hq_core::{OnServerLost, PROGRAM_KIND, ResourceDef, Span, WorkerConfig, WorkerId, WorkerInfo};
-use hq_worker::{Exit, ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
+use hq_worker::{Exit, NotifyDesk, ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
+use tempfile::TempDir;
 use tracing::info;
 
 use crate::{
@@ -115,7 +120,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let mut config = args.config_args().gather(work_dir.path(), job.map(|(job, _)| job))?;
     config.time_limit = config.time_limit.or(remaining);
     let (link, mut welcome) = watch_welcome(connect(&context.global.server_dir).await?);
-    let options = WorkerOptions::new(config.clone(), link, runners(&config)?);
+    let desk = notify_dir()?;
+    let options = WorkerOptions::new(config.clone(), link, runners(&config, desk.path())?);
     let handle = options.handle();
     let worker = run_worker(options);
     tokio::pin!(worker, interrupted);
@@ -136,7 +142,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
             }
         }
     };
-    drop(work_dir);
+    drop((work_dir, desk));
     match exit {
         Exit::Stopped => info!("Worker stopped"),
         Exit::TimeLimit => info!("Worker stopped at its time limit"),
@@ -147,12 +153,20 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Programs find this program in the variable `HQ`.
-fn runners(config: &WorkerConfig) -> anyhow::Result<Runners> {
+/// A directory that no other user can enter, for the socket of messages: directories of tasks can be on file systems
+/// without sockets, and have names too long for one.
+fn notify_dir() -> anyhow::Result<TempDir> {
+    let dir = tempfile::Builder::new().prefix("hq-notify-").tempdir();
+    dir.context("cannot make a directory for the socket of messages")
+}
+
+/// Programs find this program in the variable `HQ`, and the key to say something to those who watch in `HQ_ACCESS_KEY`.
+fn runners(config: &WorkerConfig, desk: &Path) -> anyhow::Result<Runners> {
     let mut options = ProgramOptions::new(Arc::new(config.resources.clone()), config.work_dir.as_str());
     if let Ok(hq) = std::env::current_exe() {
         options.env.push((b"HQ".to_vec(), hq.as_os_str().as_bytes().to_vec()));
     }
+    options.notify = Some(Arc::new(NotifyDesk::open(desk)?));
     let programs = ProgramRunner::new(options).context("cannot start the threads that start programs")?;
     Ok(Runners::new().with(PROGRAM_KIND, Arc::new(programs)))
 }

@@ -1,0 +1,23 @@
+use hq_core::Selector;
+use tracing::warn;
+
+use crate::{commands::watch::watch, context::Context, parse};
+
+/// Options of `job progress`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  hq job progress last\n  hq job progress all\n  hq job progress 1-10")]
+pub(crate) struct Args {
+    /// Which jobs: `last`, `all` or ids
+    #[arg(value_parser = parse::reader(parse::jobs))]
+    selector: Selector,
+}
+
+/// Shows how far jobs are until they have ended.
+pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
+    let server = context.server().await?;
+    if server.jobs(args.selector.clone()).await?.is_empty() {
+        warn!("There are no jobs to wait for");
+        return Ok(());
+    }
+    watch(&server, args.selector, true, &mut context.out).await
+}

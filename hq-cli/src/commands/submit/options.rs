@@ -1,0 +1,109 @@
+use std::path::PathBuf;
+
+use hq_core::{CrashLimit, IdList, Quantity, ResourceEntry, Span};
+
+use crate::{
+    args::PinArg,
+    parse::{self, EnvVar, EnvVarParser, StdioArg, StdioParser},
+};
+
+/// What can be said of a job and its tasks, on the command line and in `#HQ` lines.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Name of the job [default: name of the program]
+    #[arg(long, value_parser = parse::reader(parse::job_name))]
+    pub(super) name: Option<String>,
+    /// With more failed tasks than that the rest is aborted
+    #[arg(long, value_name = "N")]
+    pub(super) max_fails: Option<u32>,
+    /// Run each task on that many whole workers of one group
+    #[arg(long, value_name = "N", conflicts_with_all = ["cpus", "pin"])]
+    pub(super) nodes: Option<u32>,
+    /// Cpus of each task: an amount, maybe a policy (compact, tight, scatter, compact!, tight!), or `all`
+    ///
+    /// [default: 1 compact]
+    #[arg(long, value_name = "REQUEST", value_parser = parse::reader(parse::quantity))]
+    pub(super) cpus: Option<Quantity>,
+    /// Another resource of each task, e.g. `gpus/nvidia=1`; may be repeated
+    #[arg(long, value_name = "NAME=REQUEST", value_parser = parse::reader(parse::resource_entry))]
+    pub(super) resource: Vec<ResourceEntry>,
+    /// Start tasks only where the worker still lives at least that long
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
+    pub(super) time_request: Option<Span>,
+    /// Value of running a task, relative to others of its priority [default: 1]
+    #[arg(long, value_name = "FACTOR", value_parser = parse::reader(parse::weight), allow_hyphen_values = true)]
+    pub(super) weight: Option<u32>,
+    /// Keep each task on its cpus
+    #[arg(long, value_name = "MODE")]
+    pub(super) pin: Option<PinArg>,
+    /// Working directory of tasks [default: %{SUBMIT_DIR}]
+    #[arg(long, value_name = "PATH")]
+    pub(super) cwd: Option<PathBuf>,
+    /// File for standard output: `none`, PATH, `PATH:rm-if-finished` or `:rm-if-finished`
+    ///
+    /// [default: %{CWD}/job-%{JOB_ID}/%{TASK_ID}.stdout]
+    #[arg(long, value_name = "WHERE", value_parser = StdioParser)]
+    pub(super) stdout: Option<StdioArg>,
+    /// File for standard error, as --stdout
+    ///
+    /// [default: %{CWD}/job-%{JOB_ID}/%{TASK_ID}.stderr]
+    #[arg(long, value_name = "WHERE", value_parser = StdioParser)]
+    pub(super) stderr: Option<StdioArg>,
+    /// A variable of the tasks' environment; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = EnvVarParser)]
+    pub(super) env: Vec<EnvVar>,
+    /// Make one task for each line of this file; it finds the line in the variable HQ_ENTRY
+    #[arg(long, value_name = "FILE", conflicts_with = "from_json")]
+    pub(super) each_line: Option<PathBuf>,
+    /// Make one task for each element of the array in this JSON file; it finds it in the variable HQ_ENTRY
+    #[arg(long, value_name = "FILE")]
+    pub(super) from_json: Option<PathBuf>,
+    /// Make one task for each of these ids, e.g. `1-100`, `1,5-20:5`; of entries, only those of these ids
+    #[arg(long, value_name = "IDS", value_parser = parse::reader(parse::ids))]
+    pub(super) array: Option<IdList>,
+    /// Tasks of a larger priority go first [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(super) priority: Option<i32>,
+    /// Kill a task after running that long
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
+    pub(super) time_limit: Option<Span>,
+    /// Give each task a temporary directory
+    #[arg(long)]
+    pub(super) task_dir: bool,
+    /// How often a task may lose its worker: a number, `never-restart` or `unlimited` [default: 5]
+    #[arg(long, value_name = "LIMIT", value_parser = parse::reader(parse::crash_limit))]
+    pub(super) crash_limit: Option<CrashLimit>,
+}
+
+impl Options {
+    /// These, and from `lower` what is not given here. Lists are joined, `lower` first; where tasks come from is one thing.
+    pub(super) fn over(self, lower: Self) -> Self {
+        let names_tasks = self.each_line.is_some() || self.from_json.is_some() || self.array.is_some();
+        let (each_line, from_json, array) = if names_tasks {
+            (self.each_line, self.from_json, self.array)
+        } else {
+            (lower.each_line, lower.from_json, lower.array)
+        };
+        Self {
+            name: self.name.or(lower.name),
+            max_fails: self.max_fails.or(lower.max_fails),
+            nodes: self.nodes.or(lower.nodes),
+            cpus: self.cpus.or(lower.cpus),
+            resource: [lower.resource, self.resource].concat(),
+            time_request: self.time_request.or(lower.time_request),
+            weight: self.weight.or(lower.weight),
+            pin: self.pin.or(lower.pin),
+            cwd: self.cwd.or(lower.cwd),
+            stdout: self.stdout.or(lower.stdout),
+            stderr: self.stderr.or(lower.stderr),
+            env: [lower.env, self.env].concat(),
+            each_line,
+            from_json,
+            array,
+            priority: self.priority.or(lower.priority),
+            time_limit: self.time_limit.or(lower.time_limit),
+            task_dir: self.task_dir || lower.task_dir,
+            crash_limit: self.crash_limit.or(lower.crash_limit),
+        }
+    }
+}

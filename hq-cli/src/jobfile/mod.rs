@@ -1,0 +1,10 @@
+//! Job definition files in TOML: what they say, checked, as tasks. Pure: errors name line and column.
+
+mod error;
+mod order;
+mod profiles;
+mod raw;
+mod tasks;
+mod values;
+
+pub(crate) use tasks::parse;

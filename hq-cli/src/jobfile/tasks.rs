@@ -1,0 +1,372 @@
+//! From the file to what is submitted.
+
+use std::ops::Range;
+
+use hq_core::{
+    Blob, DepKind, Deps, IdList, JobId, JobSpec, JobTarget, Owner, PROGRAM_KIND, Parts, Pin, Profile, ProgramBody,
+    ProgramSpec, Stdio, Submit, TaskIds, TaskNumber,
+};
+use toml::Spanned;
+
+use super::{
+    error::{Bad, FileError},
+    order::{NoOrder, Node, order},
+    profiles::Profiles,
+    raw, values,
+};
+use crate::{
+    args::Channel,
+    parse,
+    program::{self, ENTRY_MAX},
+};
+
+/// What a job file asks for.
+#[derive(Debug)]
+pub(crate) struct JobFile {
+    /// Its tasks.
+    pub(crate) submit: Submit,
+    /// What is probably a mistake.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads a job file. With `job` its tasks become part of that open job. `submit_dir` is the working directory of who
+/// submits it.
+///
+/// # Errors
+/// What is wrong, with line and column.
+pub(crate) fn parse(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result<JobFile, FileError> {
+    read(text, job, submit_dir).map_err(|bad| bad.locate(text))
+}
+
+fn read(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result<JobFile, Bad> {
+    let file: raw::File = toml::from_str(text)?;
+    let mut reader = Reader { submit_dir, warnings: vec![] };
+    let target = reader.target(&file, job)?;
+    if let Some(stream) = &file.stream {
+        return Err(Bad::new(stream.span(), "outputs cannot be streamed by this version: leave `stream` out"));
+    }
+    let submit = match (&file.array, &file.tasks[..]) {
+        (None, []) => return Err(Bad::new(0..0, "No tasks defined")),
+        (Some(array), []) => reader.array(array, target)?,
+        (None, tasks) => reader.graph(tasks, target)?,
+        (Some(array), _) => {
+            return Err(Bad::new(array.span(), "Definition of array job and individual task cannot be mixed"));
+        }
+    };
+    Ok(JobFile { submit, warnings: reader.warnings })
+}
+
+struct Reader<'a> {
+    submit_dir: &'a Blob,
+    warnings: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn target(&mut self, file: &raw::File, job: Option<JobId>) -> Result<JobTarget, Bad> {
+        if let Some(job) = job {
+            if file.name.is_some() || file.max_fails.is_some() {
+                self.warn(format!("`name` and `max_fails` of the file have no effect: job {job} has them already."));
+            }
+            return Ok(JobTarget::Attach(job));
+        }
+        let name = match &file.name {
+            Some(name) if !name.get_ref().is_empty() => {
+                parse::job_name(name.get_ref()).map_err(|reason| Bad::new(name.span(), reason))?
+            }
+            _ => String::new(),
+        };
+        Ok(JobTarget::New(JobSpec { name, max_fails: file.max_fails }))
+    }
+
+    fn array(&mut self, array: &Spanned<raw::Task>, target: JobTarget) -> Result<Submit, Bad> {
+        let raw = array.get_ref();
+        not_here(raw.id.as_ref().map(Spanned::span), "id", "an array has `ids`")?;
+        not_here(raw.deps.as_ref().map(Spanned::span), "deps", "tasks of an array wait for nothing")?;
+        let entries = raw.entries.as_ref().map(|entries| (entries.get_ref(), entries.span()));
+        let ids = match (&raw.ids, &entries) {
+            (None, None) => return Err(Bad::new(array.span(), "An array needs `ids` or `entries`")),
+            (None, Some((entries, span))) => {
+                let too_many = |_| Bad::new(span.clone(), "there are too many entries");
+                let count = u32::try_from(entries.len()).map_err(too_many)?;
+                match target {
+                    JobTarget::Attach(_) => TaskIds::Next(count),
+                    JobTarget::New(_) => TaskIds::Given(IdList::range(0, count)),
+                }
+            }
+            (Some(ids), _) => {
+                let list = IdList::parse(ids.get_ref()).map_err(|error| Bad::new(ids.span(), error.to_string()))?;
+                TaskIds::Given(list)
+            }
+        };
+        let given = entries.as_ref().map(|(entries, span)| (entries.len() as u64, span));
+        if let Some((_, span)) = given.filter(|(count, _)| *count != ids.count()) {
+            return Err(Bad::new(span.clone(), "Items 'ids' and 'entries' does not match"));
+        }
+        if ids.count() == 0 {
+            return Err(Bad::new(array.span(), "No tasks defined"));
+        }
+        let mut parts = Parts::default();
+        let mut longest = 0;
+        if let Some((entries, span)) = entries {
+            longest = entries.iter().map(String::len).max().unwrap_or_default();
+            if longest > ENTRY_MAX || entries.iter().any(|entry| entry.contains('\0')) {
+                let reason = format!("an entry has at most {ENTRY_MAX} bytes, and none that is zero");
+                return Err(Bad::new(span, reason));
+            }
+            parts = Parts::new(entries).ok_or_else(|| Bad::new(span, "the entries are too large"))?;
+        }
+        let (profile, spec) = self.task(array, longest)?;
+        let shared = encode(&ProgramBody::Same(spec), array.span())?;
+        Ok(Submit { parts, ..Submit::array(target, ids, PROGRAM_KIND, shared.into(), profile) })
+    }
+
+    fn graph(&mut self, tasks: &[Spanned<raw::Task>], target: JobTarget) -> Result<Submit, Bad> {
+        let nodes = numbered(tasks)?;
+        let span = |index: usize| tasks.get(index).map_or(0..0, Spanned::span);
+        let sorted = order(&nodes, matches!(target, JobTarget::Attach(_))).map_err(|error| {
+            let (NoOrder::Twice(index, _) | NoOrder::Missing(index, ..) | NoOrder::Cycle(index, ..)) = error;
+            let raw = tasks.get(index).map(Spanned::get_ref);
+            let key = raw.and_then(|raw| match error {
+                NoOrder::Twice(..) => raw.id.as_ref().map(Spanned::span),
+                NoOrder::Missing(..) | NoOrder::Cycle(..) => raw.deps.as_ref().map(Spanned::span),
+            });
+            Bad::new(key.unwrap_or_else(|| span(index)), error.to_string())
+        })?;
+        let mut profiles = Profiles::default();
+        let mut parts = Vec::with_capacity(tasks.len());
+        for index in &sorted {
+            let (profile, spec) = self.task(&tasks[*index], 0)?;
+            profiles.push(profile).map_err(|reason| Bad::new(span(*index), reason))?;
+            parts.push(encode(&spec, span(*index))?);
+        }
+        let whole = |what: &str| Bad::new(0..0, format!("{what}: divide the file"));
+        let rows = sorted.iter().map(|index| nodes[*index].1.iter().map(|on| (*on, DepKind::Success)));
+        let deps = Deps::new(rows).ok_or_else(|| whole("there are too many dependencies"))?;
+        let parts = Parts::new(parts).ok_or_else(|| whole("the tasks are too large together"))?;
+        let numbers = sorted.iter().map(|index| nodes[*index].0.0);
+        let ids = IdList::from_numbers(numbers).map_err(|error| Bad::new(0..0, error.to_string()))?;
+        let shared = encode(&ProgramBody::PerTask, 0..0)?;
+        let (profiles, profile_of) = profiles.finish();
+        Ok(Submit {
+            job: target,
+            ids: TaskIds::Given(ids),
+            kind: PROGRAM_KIND.to_owned(),
+            shared: shared.into(),
+            parts,
+            profiles,
+            profile_of,
+            deps,
+            owner: Owner::default(),
+        })
+    }
+
+    /// What a task needs and what it runs. `longest`: bytes of its entry, at most.
+    fn task(&mut self, task: &Spanned<raw::Task>, longest: usize) -> Result<(Profile, ProgramSpec), Bad> {
+        let raw = task.get_ref();
+        let command = raw.command.get_ref();
+        if command.first().is_none_or(String::is_empty) {
+            return Err(Bad::new(raw.command.span(), "the command is empty: name the program to run"));
+        }
+        let blob = |text: &str| Blob::from(text.as_bytes());
+        let spec = ProgramSpec {
+            args: command.iter().map(|arg| blob(arg)).collect(),
+            env: raw.env.iter().map(|(name, value)| (blob(name), blob(value))).collect(),
+            cwd: blob(self.cwd(raw.cwd.as_ref())?),
+            stdout: values::output(raw.stdout.as_ref(), Channel::Stdout)?,
+            stderr: values::output(raw.stderr.as_ref(), Channel::Stderr)?,
+            stdin: raw.stdin.as_deref().map(blob),
+            submit_dir: self.submit_dir.clone(),
+            pin: match raw.pin {
+                None | Some(raw::Pin::None) => Pin::None,
+                Some(raw::Pin::Taskset) => Pin::Taskset,
+                Some(raw::Pin::Omp) => Pin::OpenMp,
+            },
+            task_dir: raw.task_dir,
+        };
+        if let Some(name) = raw.env.keys().find(|name| name.is_empty() || name.contains('=')) {
+            return Err(Bad::new(task.span(), format!("`{name}` cannot be the name of an environment variable")));
+        }
+        program::check(&spec, longest).map_err(|error| Bad::new(task.span(), error.to_string()))?;
+        self.outputs(&spec);
+        let profile = Profile {
+            priority: raw.priority,
+            time_limit: raw.time_limit.as_ref().map(values::span).transpose()?,
+            crash_limit: raw.crash_limit.as_ref().map(values::crash_limit).transpose()?.unwrap_or_default(),
+            task_dir: raw.task_dir,
+            ..Profile::new(values::variants(&raw.requests)?)
+        };
+        Ok((profile, spec))
+    }
+
+    fn cwd<'a>(&mut self, cwd: Option<&'a Spanned<String>>) -> Result<&'a str, Bad> {
+        let Some(cwd) = cwd else { return Ok("%{SUBMIT_DIR}") };
+        if let Some(error) = program::has_cwd(cwd.get_ref().as_bytes()) {
+            return Err(Bad::new(cwd.span(), error));
+        }
+        self.look_for_unknown(cwd.get_ref().as_bytes(), "working directory path");
+        Ok(cwd.get_ref())
+    }
+
+    fn outputs(&mut self, spec: &ProgramSpec) {
+        for (stdio, place) in [(&spec.stdout, "stdout path"), (&spec.stderr, "stderr path")] {
+            if let Stdio::File { path, .. } = stdio {
+                self.look_for_unknown(path, place);
+            }
+        }
+    }
+
+    fn look_for_unknown(&mut self, template: &[u8], place: &str) {
+        if let Some(warning) = program::unknown(template, place) {
+            self.warn(warning);
+        }
+    }
+
+    /// Once for all tasks.
+    fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+fn not_here(span: Option<Range<usize>>, key: &str, why: &str) -> Result<(), Bad> {
+    span.map_or(Ok(()), |span| Err(Bad::new(span, format!("unknown field `{key}` here: {why}"))))
+}
+
+/// The numbers of tasks; those that have none follow the largest one given.
+fn numbered(tasks: &[Spanned<raw::Task>]) -> Result<Vec<Node>, Bad> {
+    let given = |task: &Spanned<raw::Task>| task.get_ref().id.as_ref().map(|id| *id.get_ref());
+    let mut last = tasks.iter().filter_map(given).max().unwrap_or_default();
+    let mut nodes = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let raw = task.get_ref();
+        not_here(raw.ids.as_ref().map(Spanned::span), "ids", "a task has an `id`")?;
+        not_here(raw.entries.as_ref().map(Spanned::span), "entries", "a task has none")?;
+        let number = match given(task) {
+            Some(number) => number,
+            None => {
+                last = last.checked_add(1).ok_or_else(|| Bad::new(task.span(), "no number is left for this task"))?;
+                last
+            }
+        };
+        let deps = raw.deps.iter().flat_map(Spanned::get_ref);
+        let mut deps: Vec<TaskNumber> = deps.map(|on| TaskNumber(*on.get_ref())).collect();
+        deps.sort_unstable();
+        deps.dedup();
+        nodes.push((TaskNumber(number), deps));
+    }
+    Ok(nodes)
+}
+
+fn encode(value: &impl serde::Serialize, span: Range<usize>) -> Result<Vec<u8>, Bad> {
+    postcard::to_stdvec(value).map_err(|error| Bad::new(span, format!("cannot encode the program: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        testing::table,
+        view::{Body, body},
+    };
+
+    fn parsed(text: &str, job: Option<u32>) -> Result<JobFile, FileError> {
+        parse(text, job.map(JobId), &Blob::from(&b"/w"[..]))
+    }
+
+    fn shown(file: &JobFile) -> String {
+        let JobFile { submit, warnings } = file;
+        let mut text = match &submit.ids {
+            TaskIds::Given(ids) => ids.to_string(),
+            TaskIds::Next(count) => format!("next {count}"),
+        };
+        if let JobTarget::New(spec) = &submit.job {
+            text += &format!(" `{}` {:?}", spec.name, spec.max_fails);
+        }
+        for index in 0..submit.ids.count() {
+            let on: Vec<_> = submit.deps.of(index).map(|(on, _)| on.to_string()).collect();
+            let entry = match body(submit) {
+                Body::Array(_) => String::from_utf8_lossy(submit.parts.get(index)).into_owned(),
+                _ => String::new(),
+            };
+            let needs: Vec<_> = submit.profile(index).variants.iter().map(request).collect();
+            text += &format!(" [{entry}{} {}]", on.join(","), needs.join(" or "));
+        }
+        text + &warnings.iter().map(|warning| format!(" WARN {warning}")).collect::<String>()
+    }
+
+    fn request(request: &hq_core::Request) -> String {
+        let mut parts: Vec<_> = request.entries().iter().map(|e| format!("{}={}", e.resource, e.quantity)).collect();
+        parts.extend((request.nodes() > 0).then(|| format!("n{}", request.nodes())));
+        parts.extend((request.min_time() != hq_core::Span::ZERO).then(|| request.min_time().to_string()));
+        parts.extend((request.weight() != 10_000).then(|| format!("w{}", request.weight())));
+        parts.join("+")
+    }
+
+    /// Rows `file` and, for those that are submitted to open job 1, `attach`: a file with `\n` for its line ends.
+    #[test]
+    fn vectors() {
+        table::check("jobfile.txt", |kind, text| {
+            let job = (kind == "attach").then_some(1);
+            parsed(&text.replace("\\n", "\n"), job).map_or_else(|error| format!("error {error}"), |file| shown(&file))
+        });
+    }
+
+    #[test]
+    fn all_keys_arrive() {
+        let file = parsed(
+            r#"
+            name = "n"
+            max_fails = 3
+            data_layer = true
+            [[task]]
+            id = 7
+            command = ["a", "b c"]
+            env = { B = "2", A = "1" }
+            stdout = "out-%{TASK_ID}"
+            stderr = { path = "err", on_close = "rm-if-finished" }
+            stdin = "input"
+            cwd = "d"
+            pin = "omp"
+            task_dir = true
+            time_limit = "1m 30s"
+            priority = -5
+            crash_limit = "never-restart"
+            "#,
+            None,
+        )
+        .expect("parses");
+        let submit = file.submit;
+        let spec = body(&submit).program(&submit, 0).expect("a program");
+        let blob = |text: &str| Blob::from(text.as_bytes());
+        let expected = ProgramSpec {
+            args: vec![blob("a"), blob("b c")],
+            env: vec![(blob("A"), blob("1")), (blob("B"), blob("2"))],
+            cwd: blob("d"),
+            stdout: Stdio::File { path: blob("out-%{TASK_ID}"), on_close: hq_core::OnClose::Keep },
+            stderr: Stdio::File { path: blob("err"), on_close: hq_core::OnClose::RemoveIfFinished },
+            stdin: Some(blob("input")),
+            submit_dir: blob("/w"),
+            pin: Pin::OpenMp,
+            task_dir: true,
+        };
+        assert_eq!(spec, expected);
+        let profile = Profile {
+            priority: -5,
+            time_limit: Some(hq_core::Span::secs(90)),
+            crash_limit: hq_core::CrashLimit::NeverRestart,
+            task_dir: true,
+            ..Profile::new(hq_core::Request::cpus(1).expect("a request"))
+        };
+        assert_eq!(submit.profiles, [profile]);
+    }
+
+    #[test]
+    fn many_tasks_share_what_they_need() {
+        let task = |n: u32| format!("[[task]]\nid = {n}\ncommand = [\"p\"]\npriority = {}\n", n % 3);
+        let text: String = (0..300).map(task).collect();
+        let submit = parsed(&text, None).expect("parses").submit;
+        assert_eq!((submit.profiles.len(), submit.profile_of.len()), (3, 300));
+        assert_eq!(submit.check(), Ok(()));
+    }
+}

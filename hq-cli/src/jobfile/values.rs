@@ -1,0 +1,120 @@
+//! Values of keys.
+
+use hq_core::{
+    Amount, CrashLimit, OnClose, Policy, Quantity, Request, ResourceEntry, ResourceName, Span, Stdio, Variants,
+};
+use toml::{Spanned, Value};
+
+use super::{error::Bad, raw};
+use crate::{args::Channel, parse};
+
+/// A length of time.
+pub(super) fn span(text: &Spanned<String>) -> Result<Span, Bad> {
+    Span::parse(text.get_ref()).map_err(|error| Bad::new(text.span(), error.to_string()))
+}
+
+/// What a task needs: one cpu where nothing is said.
+pub(super) fn variants(requests: &[Spanned<raw::Request>]) -> Result<Variants, Bad> {
+    let Some(first) = requests.first() else {
+        return Request::cpus(1).map(Variants::from).map_err(|error| Bad::new(0..0, error.to_string()));
+    };
+    let all = requests.iter().map(request).collect::<Result<Vec<_>, _>>()?;
+    Variants::new(all).map_err(|error| Bad::new(first.span(), error.to_string()))
+}
+
+fn request(given: &Spanned<raw::Request>) -> Result<Request, Bad> {
+    let bad = |error: hq_core::RequestError| Bad::new(given.span(), error.to_string());
+    let raw = given.get_ref();
+    let request = if raw.n_nodes > 0 {
+        if let Some(name) = raw.resources.keys().next() {
+            return Err(Bad::new(
+                name.span(),
+                "tasks on whole nodes use all of their resources: name none with `n_nodes`",
+            ));
+        }
+        Request::gang(raw.n_nodes)
+    } else {
+        let entries = raw.resources.iter().map(|(name, value)| entry(name, value)).collect::<Result<_, _>>()?;
+        Request::new(entries).map_err(bad)?
+    };
+    let request = match &raw.time_request {
+        Some(time) => request.with_min_time(span(time)?),
+        None => request,
+    };
+    match &raw.weight {
+        Some(weight) => {
+            let bad = |reason: String| Bad::new(weight.span(), reason);
+            let number = number(weight.get_ref()).ok_or_else(|| bad("a weight is a number".to_owned()))?;
+            let weight = Request::weight_of(number).map_err(|error| bad(error.to_string()))?;
+            request.with_weight(weight).map_err(|error| bad(error.to_string()))
+        }
+        None => Ok(request),
+    }
+}
+
+fn entry(name: &Spanned<String>, value: &Spanned<Value>) -> Result<ResourceEntry, Bad> {
+    let resource = ResourceName::new(name.get_ref()).map_err(|error| Bad::new(name.span(), error.to_string()))?;
+    let bad = |reason: String| Bad::new(value.span(), reason);
+    let quantity = match value.get_ref() {
+        Value::String(text) => Quantity::parse(text).map_err(|error| bad(error.reason))?,
+        other => {
+            let number =
+                number(other).ok_or_else(|| bad("expected a number or a text such as \"2 compact\"".to_owned()))?;
+            let amount = Amount::from_f64(number).map_err(|error| bad(error.to_string()))?;
+            Quantity::Amount(amount, Policy::default())
+        }
+    };
+    let is_zero = matches!(quantity, Quantity::Amount(amount, _) if amount == Amount::ZERO);
+    if is_zero {
+        Err(bad("Zero resources cannot be requested".to_owned()))
+    } else {
+        Ok(ResourceEntry { resource, quantity })
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        // Past 2^53 an amount is too large anyway.
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// How often a task may lose its worker.
+pub(super) fn crash_limit(value: &Spanned<Value>) -> Result<CrashLimit, Bad> {
+    let text = match value.get_ref() {
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        _ => String::new(),
+    };
+    parse::crash_limit(&text).map_err(|reason| Bad::new(value.span(), reason))
+}
+
+/// Where an output goes.
+pub(super) fn output(value: Option<&Spanned<Value>>, channel: Channel) -> Result<Stdio, Bad> {
+    let file = |path: String, on_close| Stdio::File { path: path.into_bytes().into(), on_close };
+    let usual = || channel.usual_path();
+    let Some(value) = value else { return Ok(file(usual(), OnClose::Keep)) };
+    let bad = |reason: &str| Bad::new(value.span(), reason);
+    match value.get_ref() {
+        Value::String(text) if text == "none" => Ok(Stdio::Null),
+        Value::String(text) if text.is_empty() => Err(bad("the path is empty; to have no file, write \"none\"")),
+        Value::String(text) => Ok(file(text.clone(), OnClose::Keep)),
+        Value::Table(table) => {
+            let (mut path, mut on_close) = (None, OnClose::Keep);
+            for (key, value) in table {
+                match (key.as_str(), value.as_str()) {
+                    ("path", Some(text)) if !text.is_empty() => path = Some(text.to_owned()),
+                    ("on_close" | "mode", Some("none")) => on_close = OnClose::Keep,
+                    ("on_close" | "mode", Some("rm-if-finished")) => on_close = OnClose::RemoveIfFinished,
+                    ("path", _) => return Err(bad("`path` is a text that is not empty")),
+                    ("on_close" | "mode", _) => return Err(bad("`on_close` is \"none\" or \"rm-if-finished\"")),
+                    _ => return Err(bad(&format!("unknown field `{key}`, expected `path` or `on_close`"))),
+                }
+            }
+            Ok(file(path.unwrap_or_else(usual), on_close))
+        }
+        _ => Err(bad("expected \"none\", a path, or a table with `path` and `on_close`")),
+    }
+}

@@ -1,0 +1,16 @@
+use hq_core::placeholder;
+
+/// The warning of names in `template` that stand for nothing.
+pub(crate) fn unknown(template: &[u8], place: &str) -> Option<String> {
+    let names = placeholder::names(template);
+    let unknown: Vec<String> = names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
+    let plural = if unknown.len() == 1 { "" } else { "s" };
+    let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
+    (!unknown.is_empty()).then_some(text)
+}
+
+/// The error of a working directory that would have to be known before itself.
+pub(crate) fn has_cwd(template: &[u8]) -> Option<&'static str> {
+    const ERROR: &str = "Working directory path cannot contain the working directory placeholder `%{CWD}`.";
+    placeholder::names(template).iter().any(|name| name == "CWD").then_some(ERROR)
+}
