@@ -33,7 +33,6 @@ mod search;
 mod shift;
 mod slots;
 mod timeline;
-mod together;
 
 use std::collections::BTreeSet;
 

@@ -21,7 +21,6 @@ impl Scheduler {
         self.refresh_rooms(None);
         let mut reach = Reach::new(queues, workers, &self.mind.rooms);
         let mut blockers = Blockers::default();
-        self.place_together(now, &mut reach, &mut blockers);
         let mut open = self.open_classes(&reach);
         let mut walk = Walk::default();
         let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
