@@ -43,11 +43,11 @@ impl Scheduler {
                 continue;
             }
             let mut is_held = |worker: &WorkerId| {
+                let asker = Asker { now, rank, queue: key, worker: *worker };
                 if fresh.reservations.is_empty() {
-                    let held = held.entry((rank, *worker));
-                    *held.or_insert_with(|| self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh))
+                    *held.entry((rank, *worker)).or_insert_with(|| self.is_held(asker, &mut fresh))
                 } else {
-                    self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh)
+                    self.is_held(asker, &mut fresh)
                 }
             };
             if lane.workers.iter().any(&mut is_held) {
