@@ -45,6 +45,7 @@ const COMMANDS: &[&[&str]] = &[
     &["submit"],
     &["job", "submit"],
     &["job", "submit-file"],
+    &["job", "rerun"],
     &["job", "list"],
     &["job", "summary"],
     &["job", "info"],

@@ -22,6 +22,7 @@ pub mod resource;
 mod rng;
 mod runs;
 mod submit;
+mod template;
 mod time;
 mod worker;
 
@@ -54,6 +55,7 @@ pub use resource::{
 };
 pub use rng::Rng;
 pub use runs::Tangle;
-pub use submit::{DepKind, Deps, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
+pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
+pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};
 pub use worker::{BatchJob, LossReason, OnServerLost, PROGRAM_KIND, WorkerConfig};

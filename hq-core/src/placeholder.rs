@@ -25,18 +25,7 @@ pub const NAMES: [&str; 6] = ["JOB_ID", "TASK_ID", "INSTANCE_ID", "SUBMIT_DIR", 
 impl Placeholders<'_> {
     /// `template` with what is known filled in, in one pass: what is filled in is not looked at again.
     pub fn fill(&self, template: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(template.len());
-        let mut rest = template;
-        while let Some((before, name, after)) = split(rest) {
-            out.extend_from_slice(before);
-            match self.value(name) {
-                Some(value) => out.extend_from_slice(&value),
-                None => out.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
-            }
-            rest = after;
-        }
-        out.extend_from_slice(rest);
-        out
+        fill_with(template, |name| self.value(name))
     }
 
     fn value(&self, name: &[u8]) -> Option<Vec<u8>> {
@@ -52,6 +41,22 @@ impl Placeholders<'_> {
     }
 }
 
+/// `template` with what has a value filled in, in one pass: what is filled in is not looked at again.
+pub fn fill_with(template: &[u8], value: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, name, after)) = split(rest) {
+        out.extend_from_slice(before);
+        match value(name) {
+            Some(value) => out.extend_from_slice(&value),
+            None => out.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
 /// Names of the placeholders in `template`, in order, known or not.
 pub fn names(template: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
@@ -64,7 +69,7 @@ pub fn names(template: &[u8]) -> Vec<String> {
 }
 
 /// Text before the first placeholder, its name, text after it.
-fn split(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+pub(crate) fn split(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let start = text.windows(2).position(|pair| pair == b"%{")?;
     let end = start + text[start..].iter().position(|b| *b == b'}')?;
     Some((&text[..start], &text[start + 2..end], &text[end + 1..]))
@@ -80,6 +85,13 @@ pub fn working_dir(template: &[u8], known: &Placeholders<'_>) -> Vec<u8> {
 pub fn output_path(template: &[u8], cwd: &[u8], known: &Placeholders<'_>) -> Vec<u8> {
     let filled = Placeholders { cwd: Some(cwd), ..*known }.fill(template);
     join(cwd, filled)
+}
+
+/// Stream directory of a program: filled in as far as it is the same for the whole job, made absolute by the submit
+/// directory.
+pub fn stream_dir(template: &[u8], known: &Placeholders<'_>) -> Vec<u8> {
+    let filled = Placeholders { task: None, instance: None, cwd: None, ..*known }.fill(template);
+    join(known.submit_dir.unwrap_or_default(), filled)
 }
 
 fn join(base: &[u8], path: Vec<u8>) -> Vec<u8> {
@@ -124,5 +136,13 @@ mod tests {
         assert_eq!(output_path(b"%{INSTANCE_ID}.out", &cwd, &known), b"/s/0-dir/0.out");
         assert_eq!(output_path(b"%{CWD}/job-%{JOB_ID}/x", &cwd, &known), b"/s/0-dir/job-1/x");
         assert_eq!(names(b"%{A}x%{B}"), ["A", "B"]);
+        let known = Placeholders { task: Some(TaskNumber(7)), server_uid: Some("uid"), ..known };
+        for (template, filled) in [
+            ("log", "/s/log"),
+            ("/x/%{JOB_ID}-%{SERVER_UID}", "/x/1-uid"),
+            ("%{SUBMIT_DIR}/a/%{TASK_ID}%{INSTANCE_ID}%{CWD}", "/s/a/%{TASK_ID}%{INSTANCE_ID}%{CWD}"),
+        ] {
+            assert_eq!(stream_dir(template.as_bytes(), &known), filled.as_bytes(), "{template}");
+        }
     }
 }

@@ -25,7 +25,7 @@ const IMPORTS: [(&str, &str); 15] = [
     ("hq-worker", "core, node, stream, transport"),
     ("hq-engine", "all below"),
     ("hq-client", "core, transport"),
-    ("hq-cli", "client, engine, sim, worker, hardware, node, journal, stream, transport, core"),
+    ("hq-cli", "client, engine, sim, worker, hardware, stream, node, journal, transport, core"),
     ("hq-conformance", "core, seams"),
 ];
 

@@ -3,6 +3,7 @@
 mod about;
 mod job;
 mod journal;
+mod output_log;
 mod server;
 mod simulate;
 mod submit;

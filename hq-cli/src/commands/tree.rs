@@ -2,7 +2,7 @@ use clap::Subcommand;
 
 use super::{
     about::{completion, doc, man},
-    job, journal, server, simulate, submit, task, worker,
+    job, journal, output_log, server, simulate, submit, task, worker,
 };
 use crate::context::Context;
 
@@ -26,6 +26,8 @@ pub(crate) enum Command {
     /// The journal: print its events, follow them
     #[command(subcommand, arg_required_else_help = true)]
     Journal(journal::Command),
+    /// Streamed outputs: print, count, export
+    OutputLog(output_log::Args),
     /// How would it run? Jobs, a cluster and policies in virtual time
     Simulate(simulate::Args),
     /// Where is the manual?
@@ -54,6 +56,7 @@ impl Command {
             Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
             Self::Journal(command) => command.run(context).await,
+            Self::OutputLog(args) => args.run(context),
             Self::Simulate(args) => simulate::run(args, context).await,
             Self::Doc(args) => doc::run(&args, context),
             Self::GenerateCompletion(args) => completion::run(&args, context),

@@ -1,9 +1,11 @@
-use hq_core::placeholder;
+use hq_core::{Gap, placeholder};
 
-/// The warning of names in `template` that stand for nothing.
-pub(crate) fn unknown(template: &[u8], place: &str) -> Option<String> {
+/// The warning of names in `template` that stand for nothing: neither placeholders nor `gaps`.
+pub(crate) fn unknown(template: &[u8], gaps: &[Gap], place: &str) -> Option<String> {
     let names = placeholder::names(template);
-    let unknown: Vec<String> = names.into_iter().filter(|name| !placeholder::NAMES.contains(&name.as_str())).collect();
+    let is_known =
+        |name: &String| placeholder::NAMES.contains(&name.as_str()) || gaps.iter().any(|gap| gap.name == *name);
+    let unknown: Vec<String> = names.into_iter().filter(|name| !is_known(name)).collect();
     let plural = if unknown.len() == 1 { "" } else { "s" };
     let text = format!("Found unknown placeholder{plural} `{}` in {place}", unknown.join(", "));
     (!unknown.is_empty()).then_some(text)
