@@ -167,3 +167,20 @@ fn a_report_is_one_page() {
     assert!(cluster.hq(&["journal", "report", &path, "r", "--start-time", "9h"]).fails(1).contains("nothing is left"));
     assert!(cluster.hq(&["journal", "report", "none", "r"]).fails(1).contains("No such file"));
 }
+
+#[test]
+fn a_past_that_the_feed_has_lost_is_told_by_what_is_there() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "1");
+    // Events that are large enough to drive out the first ones.
+    let env = format!("--env=A={}", "x".repeat(120_000));
+    const JOBS: usize = 200;
+    (0..JOBS).for_each(|_| _ = cluster.submit(&[&env, "true"]));
+    cluster.hq(&["job", "wait", "all"]).ok();
+    let told = events(cluster.hq(&["journal", "replay"]).ok());
+    let count = |kind: &str| told.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(told[0]["type"], "server-start");
+    let counts = ["server-start", "worker-connected", "job-created", "task-started", "task-finished", "job-completed"]
+        .map(count);
+    assert_eq!(counts, [1, 1, JOBS, JOBS, JOBS, JOBS]);
+}
