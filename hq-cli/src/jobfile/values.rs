@@ -56,7 +56,9 @@ fn entry(name: &Spanned<String>, value: &Spanned<Value>) -> Result<ResourceEntry
     let resource = ResourceName::new(name.get_ref()).map_err(|error| Bad::new(name.span(), error.to_string()))?;
     let bad = |reason: String| Bad::new(value.span(), reason);
     let quantity = match value.get_ref() {
-        Value::String(text) => Quantity::parse(text).map_err(|error| bad(error.reason))?,
+        Value::String(text) => {
+            ResourceEntry::parse(&format!("{resource}={text}")).map_err(|error| bad(error.reason))?.quantity
+        }
         other => {
             let number =
                 number(other).ok_or_else(|| bad("expected a number or a text such as \"2 compact\"".to_owned()))?;

@@ -84,7 +84,7 @@ impl Follow<'_> {
     ///
     /// # Errors
     /// Where the server is gone or refuses something, and where nothing can be printed or logged.
-    pub(super) async fn to_the_end(&mut self, stream: &mut EventStream, out: &mut Output) -> anyhow::Result<()> {
+    pub(super) async fn follow(&mut self, stream: &mut EventStream, out: &mut Output) -> anyhow::Result<()> {
         while self.state.counts.waiting > 0 {
             match stream.next().await {
                 Some(Ok(EventBatch::Events(events))) => {

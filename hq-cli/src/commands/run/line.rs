@@ -107,8 +107,8 @@ pub(super) fn stdin() -> anyhow::Result<Vec<u8>> {
 impl Line {
     /// How many combinations there are; none past what a job can have.
     pub(super) fn count(&self) -> Option<u32> {
-        let sizes = self.lists.iter().filter(|list| !list.zipped).map(|list| list.values.len() as u64);
-        let count = sizes.fold(Some(1_u64), |product, size| product?.checked_mul(size))?;
+        let mut sizes = self.lists.iter().filter(|list| !list.zipped).map(|list| list.values.len() as u64);
+        let count = sizes.try_fold(1_u64, u64::checked_mul)?;
         u32::try_from(count).ok().filter(|count| *count < u32::MAX)
     }
 

@@ -71,7 +71,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let work = async {
         let submit = options.relations.apply(submit?);
         start(&server, submit, args.retries == 1).await?;
-        follow.to_the_end(&mut stream, &mut context.out).await?;
+        follow.follow(&mut stream, &mut context.out).await?;
         follow.print_rest(&mut context.out)
     };
     let result = tokio::select! {
