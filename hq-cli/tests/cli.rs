@@ -63,6 +63,7 @@ const COMMANDS: &[&[&str]] = &[
     &["journal", "stream"],
     &["journal", "replay"],
     &["journal", "flush"],
+    &["output-log"],
     &["simulate"],
 ];
 

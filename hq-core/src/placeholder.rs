@@ -87,6 +87,13 @@ pub fn output_path(template: &[u8], cwd: &[u8], known: &Placeholders<'_>) -> Vec
     join(cwd, filled)
 }
 
+/// Stream directory of a program: filled in as far as it is the same for the whole job, made absolute by the submit
+/// directory.
+pub fn stream_dir(template: &[u8], known: &Placeholders<'_>) -> Vec<u8> {
+    let filled = Placeholders { task: None, instance: None, cwd: None, ..*known }.fill(template);
+    join(known.submit_dir.unwrap_or_default(), filled)
+}
+
 fn join(base: &[u8], path: Vec<u8>) -> Vec<u8> {
     if path.starts_with(b"/") || base.is_empty() {
         return path;
@@ -129,5 +136,13 @@ mod tests {
         assert_eq!(output_path(b"%{INSTANCE_ID}.out", &cwd, &known), b"/s/0-dir/0.out");
         assert_eq!(output_path(b"%{CWD}/job-%{JOB_ID}/x", &cwd, &known), b"/s/0-dir/job-1/x");
         assert_eq!(names(b"%{A}x%{B}"), ["A", "B"]);
+        let known = Placeholders { task: Some(TaskNumber(7)), server_uid: Some("uid"), ..known };
+        for (template, filled) in [
+            ("log", "/s/log"),
+            ("/x/%{JOB_ID}-%{SERVER_UID}", "/x/1-uid"),
+            ("%{SUBMIT_DIR}/a/%{TASK_ID}%{INSTANCE_ID}%{CWD}", "/s/a/%{TASK_ID}%{INSTANCE_ID}%{CWD}"),
+        ] {
+            assert_eq!(stream_dir(template.as_bytes(), &known), filled.as_bytes(), "{template}");
+        }
     }
 }

@@ -51,6 +51,12 @@ pub enum Stdio {
         /// What happens to it at the end.
         on_close: OnClose,
     },
+    /// Into a file that the worker has for all outputs of this directory.
+    Stream {
+        /// The directory; may hold placeholders of the job (see [`stream_dir`](crate::placeholder::stream_dir)), may be
+        /// relative to `submit_dir`.
+        dir: Blob,
+    },
 }
 
 /// What happens to an output file at the end of its task.

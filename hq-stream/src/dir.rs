@@ -123,7 +123,8 @@ impl StreamDir {
             let path = file.path.display();
             match &file.state {
                 FileState::Unreadable(error) => Some(format!("The stream file `{path}` cannot be read: {error}")),
-                FileState::Read(FileFacts { damage, .. }) if !damage.is_none() => {
+                // One in which nothing of ours was found is another program's.
+                FileState::Read(FileFacts { damage, salt: Some(_), .. }) if !damage.is_none() => {
                     let Damage { places, bytes, .. } = damage;
                     let s = if *places == 1 { "" } else { "s" };
                     Some(format!(

@@ -58,34 +58,35 @@ impl StreamFile {
         Ok(this)
     }
 
-    /// Goes on with a file that [`create`](Self::create) made and this process closed: what it had of it is in `closed`.
+    /// Goes on with a file that this process made and closed.
     ///
     /// # Errors
     /// As the system says, `NotFound` also where it is another file now.
-    pub fn reopen(closed: &ClosedFile) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).custom_flags(NO_FOLLOW).open(&closed.path)?;
+    pub fn reopen(mark: &Bookmark) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).custom_flags(NO_FOLLOW).open(&mark.path)?;
         let data = file.metadata()?;
-        if (data.dev(), data.ino()) != closed.id {
+        if (data.dev(), data.ino()) != mark.id {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(Self {
             file,
-            path: closed.path.clone(),
-            head: closed.head.clone(),
-            encoder: closed.encoder,
+            path: mark.path.clone(),
+            head: mark.head.clone(),
+            encoder: mark.encoder,
             waiting: vec![],
             len: data.len(),
             since_head: 0,
         })
     }
 
-    /// Closes it, to be [reopened](Self::reopen) maybe. What was not flushed is lost.
+    /// What it takes to go on with the file once it was closed; see [`reopen`](Self::reopen).
     ///
     /// # Errors
     /// As the system says.
-    pub fn close(self) -> io::Result<ClosedFile> {
+    pub fn bookmark(&self) -> io::Result<Bookmark> {
         let data = self.file.metadata()?;
-        Ok(ClosedFile { path: self.path, head: self.head, encoder: self.encoder, id: (data.dev(), data.ino()) })
+        let (path, head) = (self.path.clone(), self.head.clone());
+        Ok(Bookmark { path, head, encoder: self.encoder, id: (data.dev(), data.ino()) })
     }
 
     /// Where it is.
@@ -93,9 +94,12 @@ impl StreamFile {
         &self.path
     }
 
-    /// Whether it still has a name: what goes into a file that was removed is read by nobody.
-    pub fn is_there(&self) -> bool {
-        self.file.metadata().is_ok_and(|data| data.nlink() > 0)
+    /// A look at the file for others than its writer.
+    ///
+    /// # Errors
+    /// When the system gives no descriptor.
+    pub fn probe(&self) -> io::Result<Probe> {
+        self.file.try_clone().map(Probe)
     }
 
     /// Puts in what a run printed; at most [`DATA_MAX`](crate::DATA_MAX) bytes.
@@ -146,9 +150,20 @@ impl StreamFile {
     }
 }
 
+/// A look at a stream file that is being written.
+#[derive(Debug)]
+pub struct Probe(File);
+
+impl Probe {
+    /// Whether it still has a name: what goes into a file that was removed is read by nobody.
+    pub fn is_there(&self) -> bool {
+        self.0.metadata().is_ok_and(|data| data.nlink() > 0)
+    }
+}
+
 /// A stream file that can be gone on with.
 #[derive(Clone, Debug)]
-pub struct ClosedFile {
+pub struct Bookmark {
     path: PathBuf,
     head: Head,
     encoder: Encoder,

@@ -39,7 +39,7 @@ mod summary;
 
 pub use dir::{StreamDir, StreamInfo};
 pub use error::StreamError;
-pub use file::{ClosedFile, StreamFile};
+pub use file::{Bookmark, Probe, StreamFile};
 pub use frame::{Chunk, DATA_MAX, End, Frame, Head};
 pub use merge::Merged;
 pub use scan::{Damage, Scan};

@@ -151,21 +151,23 @@ fn files_are_private_and_can_be_gone_on_with() {
     put(&mut file, run(1, 0, 0), Channel::Stdout, 1, 0, "one");
     file.flush().unwrap();
     let path = file.path().to_owned();
-    let closed = file.close().unwrap();
-    let mut file = StreamFile::reopen(&closed).unwrap();
+    let mark = file.bookmark().unwrap();
+    drop(file);
+    let mut file = StreamFile::reopen(&mark).unwrap();
     put(&mut file, run(1, 1, 0), Channel::Stdout, 2, 0, "two");
     file.put_end(&End { run: run(1, 1, 0), time: 3, sizes: [3, 0] });
     file.flush().unwrap();
     let stream = StreamDir::open(&deep, None).unwrap();
     assert_eq!((cat(&stream, 1, 0, Channel::Stdout).unwrap(), stream.summary().files), ("one".to_owned(), 1));
     assert_eq!(cat(&stream, 1, 1, Channel::Stdout).unwrap(), "two");
-    assert!(file.is_there());
+    let probe = file.probe().unwrap();
+    assert!(probe.is_there());
     fs::remove_file(&path).unwrap();
-    assert!(!file.is_there());
+    assert!(!probe.is_there());
     // Another file or link of that name is not gone on with.
     fs::write(&path, "x").unwrap();
-    StreamFile::reopen(&closed).unwrap_err();
+    StreamFile::reopen(&mark).unwrap_err();
     fs::remove_file(&path).unwrap();
     symlink("elsewhere", &path).unwrap();
-    StreamFile::reopen(&closed).unwrap_err();
+    StreamFile::reopen(&mark).unwrap_err();
 }

@@ -11,6 +11,7 @@ mod notify;
 mod process;
 mod program;
 mod runner;
+mod stream;
 mod worker;
 
 pub use notify::{NotifyDesk, NotifyError, NotifySocketError, notify};

@@ -28,7 +28,7 @@ fn nextflow() {
     let work = cluster.path("work dir");
     fs::create_dir(&work).unwrap();
     let script = format!(
-        "#!/bin/bash\n#HQ --name nf-task_1\n#HQ --cwd \"{0}\"\n#HQ --resource mem=2000\n#HQ --cpus 2\n#HQ --time-limit 60sec\n\
+        "#!/bin/bash\n#HQ --name nf-task_1\n#HQ --stream \"{0}/.command.log\"\n#HQ --cwd \"{0}\"\n#HQ --resource mem=2000\n#HQ --cpus 2\n#HQ --time-limit 60sec\n\
          ### ---\n### name: x\n### ...\nset -e\necho hello\necho 0 > .exitcode\n#HQ --not-an-option\n",
         work.display()
     );
@@ -41,6 +41,8 @@ fn nextflow() {
     let info = cluster.json(&["job", "info", "1"])[0].clone();
     assert_eq!(info["info"]["name"], "nf-task_1");
     assert_eq!(info["submits"][0]["array"]["time_limit"], 60.0);
+    let log = shell(&cluster, &work, "hq output-log .command.log cat 1 stdout");
+    assert_eq!(log.ok(), "hello\n", "a directory, not a file");
     for _ in 0..2 {
         shell(&cluster, &work, "hq --output-mode=quiet submit sleep 3600").ok();
     }

@@ -27,6 +27,15 @@ impl Channel {
     }
 }
 
+impl From<Channel> for hq_core::Channel {
+    fn from(channel: Channel) -> Self {
+        match channel {
+            Channel::Stdout => Self::Stdout,
+            Channel::Stderr => Self::Stderr,
+        }
+    }
+}
+
 /// A state of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum JobStateArg {

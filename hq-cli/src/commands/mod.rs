@@ -3,6 +3,7 @@
 mod job;
 mod journal;
 mod outcome;
+mod output_log;
 mod run;
 mod server;
 mod simulate;

@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{job, journal, run, server, simulate, submit, task, worker};
+use super::{job, journal, output_log, run, server, simulate, submit, task, worker};
 use crate::context::Context;
 
 /// Run tasks on many machines: a server, its workers, and the jobs that are submitted to it.
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     /// The journal: print its events, follow them
     #[command(subcommand, arg_required_else_help = true)]
     Journal(journal::Command),
+    /// Streamed outputs: print, count, export
+    OutputLog(output_log::Args),
     /// How would it run? Jobs, a cluster and policies in virtual time
     Simulate(simulate::Args),
 }
@@ -48,6 +50,7 @@ impl Command {
             Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
             Self::Journal(command) => command.run(context).await,
+            Self::OutputLog(args) => args.run(context),
             Self::Simulate(args) => simulate::run(args, context).await,
         }
     }

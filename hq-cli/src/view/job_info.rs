@@ -6,7 +6,7 @@ use super::{
     host_names,
     job_tasks::all_ids_text,
     program::{Body, body, common_paths, lossy},
-    program_cells::{command, environment, output, pin},
+    program_cells::{command, environment, pin},
     requests::request_lines,
     state::{job_state_cell, task_color},
 };
@@ -67,8 +67,8 @@ fn array(table: &mut Table, detail: &JobDetail, submit: &Submit, spec: &ProgramS
     table.entry("Pin", pin(spec));
     table.entry("Priority", profile.priority.to_string());
     table.entry("Command", command(spec));
-    table.entry("Stdout", output(paths.stdout.as_deref()));
-    table.entry("Stderr", output(paths.stderr.as_deref()));
+    table.entry("Stdout", paths.stdout.label());
+    table.entry("Stderr", paths.stderr.label());
     table.entry("Environment", environment(spec));
     table.entry("Working directory", lossy(&paths.cwd));
     table.entry("Task time limit", Cell::or_none(profile.time_limit));

@@ -72,8 +72,8 @@ pub(crate) fn task_json(detail: &JobDetail, row: &TaskRow<'_>) -> Value {
         {
             let paths = final_paths(&spec, detail.info.id, &detail.server_uid, row.number, info.instance);
             task.insert("cwd".to_owned(), lossy(&paths.cwd).into());
-            task.insert("stdout".to_owned(), text(paths.stdout).into());
-            task.insert("stderr".to_owned(), text(paths.stderr).into());
+            task.insert("stdout".to_owned(), paths.stdout.json().into());
+            task.insert("stderr".to_owned(), paths.stderr.json().into());
         }
         task.insert("started_at".to_owned(), rfc3339(started).into());
         match &info.workers[..] {
@@ -100,21 +100,11 @@ fn submit_json(detail: &JobDetail, submit: &Submit) -> Value {
         body @ (Body::Graph | Body::Other) => {
             let task = |index| {
                 let spec = body.program(submit, index)?;
-                let output = |stdio: &hq_core::Stdio| match stdio {
-                    hq_core::Stdio::Null => None,
-                    hq_core::Stdio::File { path, .. } => Some(path.to_vec()),
-                };
-                let as_given =
-                    Paths { cwd: spec.cwd.to_vec(), stdout: output(&spec.stdout), stderr: output(&spec.stderr) };
-                Some(description(&spec, as_given, submit.profile(index)))
+                Some(description(&spec, Paths::as_given(&spec), submit.profile(index)))
             };
             json!({ "graph": (0..submit.ids.count()).map_while(task).collect::<Vec<_>>() })
         }
     }
-}
-
-fn text(path: Option<Vec<u8>>) -> Option<String> {
-    path.map(|path| lossy(&path))
 }
 
 /// What a task is.
@@ -126,8 +116,8 @@ fn description(spec: &ProgramSpec, paths: Paths, profile: &Profile) -> Value {
             "args": spec.args.iter().map(|arg| lossy(arg)).collect::<Vec<_>>(),
             "env": env,
             "cwd": lossy(&paths.cwd),
-            "stdout": text(paths.stdout),
-            "stderr": text(paths.stderr),
+            "stdout": paths.stdout.json(),
+            "stderr": paths.stderr.json(),
         },
         "resources": requests_json(profile),
         "pin_mode": match spec.pin {

@@ -30,7 +30,7 @@ pub(crate) use job_json::{job_detail_json, job_info_json, task_json};
 pub(crate) use job_list::{JobFilter, job_list, job_summary, job_summary_json, job_summary_lines, quiet_line};
 pub(crate) use job_tasks::{TaskRow, ids_text, task_rows};
 pub(crate) use placement::{host_names, locate};
-pub(crate) use program::{Body, body, final_paths};
+pub(crate) use program::{Body, Target, body, final_paths};
 pub(crate) use resources::resource_summary;
 pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{

@@ -1,6 +1,6 @@
 use hq_core::{
     Blob, Gap, Instance, JobId, PROGRAM_KIND, ProgramBody, ProgramSpec, ProgramTemplate, Stdio, Submit, TaskNumber,
-    placeholder::{Placeholders, output_path, working_dir},
+    placeholder::{Placeholders, output_path, stream_dir, working_dir},
 };
 
 /// What the tasks of a submit are.
@@ -55,10 +55,53 @@ impl Body {
 pub(crate) struct Paths {
     /// Working directory.
     pub(crate) cwd: Vec<u8>,
-    /// Standard output; none: it goes nowhere.
-    pub(crate) stdout: Option<Vec<u8>>,
-    /// Standard error; none: it goes nowhere.
-    pub(crate) stderr: Option<Vec<u8>>,
+    /// Standard output.
+    pub(crate) stdout: Target,
+    /// Standard error.
+    pub(crate) stderr: Target,
+}
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Nowhere.
+    None,
+    /// To this file.
+    File(Vec<u8>),
+    /// Into the stream files of this directory.
+    Stream(Vec<u8>),
+}
+
+impl Target {
+    /// As tables show it.
+    pub(super) fn label(&self) -> String {
+        match self {
+            Self::None => "<None>".to_owned(),
+            Self::File(path) => lossy(path),
+            Self::Stream(_) => "<Stream>".to_owned(),
+        }
+    }
+
+    /// As JSON shows it.
+    pub(super) fn json(&self) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::File(path) => Some(lossy(path)),
+            Self::Stream(_) => Some("<pipe>".to_owned()),
+        }
+    }
+}
+
+impl Paths {
+    /// As the user gave them.
+    pub(super) fn as_given(spec: &ProgramSpec) -> Self {
+        let output = |stdio: &Stdio| match stdio {
+            Stdio::Null => Target::None,
+            Stdio::File { path, .. } => Target::File(path.to_vec()),
+            Stdio::Stream { dir } => Target::Stream(dir.to_vec()),
+        };
+        Self { cwd: spec.cwd.to_vec(), stdout: output(&spec.stdout), stderr: output(&spec.stderr) }
+    }
 }
 
 /// Paths of one run of a task.
@@ -89,8 +132,9 @@ fn known<'a>(spec: &'a ProgramSpec, job: JobId, server_uid: &'a str) -> Placehol
 fn fill(spec: &ProgramSpec, known: &Placeholders<'_>) -> Paths {
     let cwd = working_dir(&spec.cwd, known);
     let output = |stdio: &Stdio| match stdio {
-        Stdio::Null => None,
-        Stdio::File { path, .. } => Some(output_path(path, &cwd, known)),
+        Stdio::Null => Target::None,
+        Stdio::File { path, .. } => Target::File(output_path(path, &cwd, known)),
+        Stdio::Stream { dir } => Target::Stream(stream_dir(dir, known)),
     };
     Paths { stdout: output(&spec.stdout), stderr: output(&spec.stderr), cwd }
 }
@@ -125,13 +169,21 @@ mod tests {
             ("d", "/x/%{SERVER_UID}-%{FOO}", "/x/AbC123-%{FOO}", "/x/AbC123-%{FOO}"),
         ] {
             let spec = spec(cwd, stdout);
-            assert_eq!(
-                common_paths(&spec, JobId(1), "AbC123").stdout.as_deref(),
-                Some(common.as_bytes()),
-                "{cwd} {stdout}"
-            );
+            let file = |path: &str| Target::File(path.into());
+            assert_eq!(common_paths(&spec, JobId(1), "AbC123").stdout, file(common), "{cwd} {stdout}");
             let last = final_paths(&spec, JobId(1), "AbC123", TaskNumber(7), Instance(2));
-            assert_eq!((last.stdout.as_deref(), last.stderr), (Some(run.as_bytes()), None), "{cwd} {stdout}");
+            assert_eq!((last.stdout, last.stderr), (file(run), Target::None), "{cwd} {stdout}");
+        }
+    }
+
+    #[test]
+    fn targets() {
+        for (target, label, json) in [
+            (Target::None, "<None>", None),
+            (Target::File(b"/x".to_vec()), "/x", Some("/x")),
+            (Target::Stream(b"/d".to_vec()), "<Stream>", Some("<pipe>")),
+        ] {
+            assert_eq!((target.label().as_str(), target.json().as_deref()), (label, json));
         }
     }
 }

@@ -5,11 +5,6 @@ use crate::output::{Cell, Line};
 
 const COMMAND_WIDTH: usize = 80;
 
-/// Where an output goes.
-pub(super) fn output(path: Option<&[u8]>) -> String {
-    path.map_or_else(|| "<None>".to_owned(), lossy)
-}
-
 /// How the program is kept on its cpus.
 pub(super) const fn pin(spec: &ProgramSpec) -> &'static str {
     match spec.pin {

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use super::{
     TaskRow, body, final_paths, host_names, locate,
     program::lossy,
-    program_cells::{command, environment, output, pin},
+    program_cells::{command, environment, pin},
     requests::request_lines,
     state::task_color,
     task_list::task_makespan,
@@ -41,10 +41,9 @@ pub(crate) fn task_details(
     table.entry("Start", start);
     table.entry("End", end);
     table.entry("Makespan", run.map(|info| task_makespan(info, now)).unwrap_or_default());
-    let path = |pick: fn(&super::program::Paths) -> Option<&[u8]>| paths.as_ref().map(|paths| output(pick(paths)));
     table.entry("Workdir", paths.as_ref().map(|paths| lossy(&paths.cwd)).unwrap_or_default());
-    table.entry("Stdout", path(|paths| paths.stdout.as_deref()).unwrap_or_default());
-    table.entry("Stderr", path(|paths| paths.stderr.as_deref()).unwrap_or_default());
+    table.entry("Stdout", paths.as_ref().map(|paths| paths.stdout.label()).unwrap_or_default());
+    table.entry("Stderr", paths.as_ref().map(|paths| paths.stderr.label()).unwrap_or_default());
     if let Some((submit, index)) = found {
         let profile = submit.profile(index);
         table.entry("Time limit", Cell::or_none(profile.time_limit));

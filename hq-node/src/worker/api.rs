@@ -59,6 +59,8 @@ pub enum StopHow {
     Interrupt,
     /// For good (SIGKILL to its whole tree).
     Kill,
+    /// The same because the worker leaves: the task has not come to its end and may be run again elsewhere.
+    Leave,
 }
 
 /// Why a worker leaves.

@@ -300,7 +300,7 @@ impl WorkerNode {
                 self.say(FromWorker::Leaving { reason: LossReason::TimeLimitReached });
             }
         }
-        let runs = self.lanes.runs().map(|run| WorkerOutput::Stop { run, how: StopHow::Kill });
+        let runs = self.lanes.runs().map(|run| WorkerOutput::Stop { run, how: StopHow::Leave });
         self.outputs.extend(runs);
         self.outputs.push_back(WorkerOutput::Exit(exit));
         self.link = Link::Left;

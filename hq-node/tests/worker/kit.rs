@@ -169,6 +169,7 @@ pub(crate) fn show(output: &WorkerOutput) -> Vec<String> {
         WorkerOutput::Start(order) => vec![format!("start {}", show_run(order.run))],
         WorkerOutput::Stop { run, how: StopHow::Interrupt } => vec![format!("interrupt {}", show_run(*run))],
         WorkerOutput::Stop { run, how: StopHow::Kill } => vec![format!("kill {}", show_run(*run))],
+        WorkerOutput::Stop { run, how: StopHow::Leave } => vec![format!("leave {}", show_run(*run))],
         WorkerOutput::Exit(exit) => vec![format!("exit {exit:?}")],
     }
 }

@@ -26,7 +26,7 @@ fn every_way_out_kills_what_runs_and_is_the_last_word() {
         let mut rig = Rig::up_with(|config| config.time_limit = Some(Span::secs(100)));
         rig.tell([open(1, 5, 2), open(2, 20, 1), open(3, 30, 1)]);
         rig.end(3, 30, Outcome::Finished);
-        assert_eq!(rig.input(input.clone()), ["kill 1/5", "kill 2/20", exit], "{input:?}");
+        assert_eq!(rig.input(input.clone()), ["leave 1/5", "leave 2/20", exit], "{input:?}");
         assert_eq!(rig.node.poll_timeout(), None);
         assert_eq!(rig.end(1, 5, Outcome::Finished), NONE);
         assert_eq!(rig.input(WorkerInput::LinkUp), NONE);
@@ -59,7 +59,7 @@ fn without_a_welcome() {
 fn its_own_time_limit() {
     let mut rig = Rig::up_with(|config| config.time_limit = Some(Span::secs(5)));
     rig.tell([open(1, 5, 2)]);
-    assert_eq!(rig.pass_all(6_000), ["5000 leaving TIME LIMIT REACHED", "5000 kill 1/5", "5000 exit TimeLimit"]);
+    assert_eq!(rig.pass_all(6_000), ["5000 leaving TIME LIMIT REACHED", "5000 leave 1/5", "5000 exit TimeLimit"]);
     assert_eq!(rig.end(1, 5, Outcome::Killed), NONE);
 }
 
@@ -95,6 +95,6 @@ fn interrupted_and_out_of_time_while_waiting_for_the_last_runs() {
         rig.input(WorkerInput::LinkDown);
         rig
     };
-    assert_eq!(waiting().input(WorkerInput::Interrupted), ["kill 1/5", "exit Interrupted"]);
-    assert_eq!(waiting().pass_all(9_000), ["5000 kill 1/5", "5000 exit TimeLimit"]);
+    assert_eq!(waiting().input(WorkerInput::Interrupted), ["leave 1/5", "exit Interrupted"]);
+    assert_eq!(waiting().pass_all(9_000), ["5000 leave 1/5", "5000 exit TimeLimit"]);
 }

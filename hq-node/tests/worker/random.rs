@@ -152,14 +152,12 @@ impl World {
             StopHow::Interrupt => {
                 assert_eq!(self.interrupted.insert(run, self.rig.now_ms), None, "{run}: twice");
             }
-            StopHow::Kill if !self.rig_leaves() => {
-                assert!(self.interrupted[&run] + 1_000 <= self.rig.now_ms, "{run}: no grace");
-            }
-            StopHow::Kill => {}
+            StopHow::Kill => assert!(self.interrupted[&run] + 1_000 <= self.rig.now_ms, "{run}: no grace"),
+            StopHow::Leave => assert!(self.rig_leaves(), "{run}: cut off"),
         }
     }
 
-    /// Kills without grace come only with the exit, after which no timeout is wanted.
+    /// After the exit no timeout is wanted.
     fn rig_leaves(&self) -> bool {
         self.rig.node.poll_timeout().is_none()
     }

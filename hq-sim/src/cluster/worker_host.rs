@@ -163,7 +163,7 @@ impl World {
 
     fn stop_run(&mut self, worker: usize, run: RunId, how: StopHow) {
         let host = &mut self.workers[worker];
-        let obeys = how == StopHow::Kill || host.rng.chance(60);
+        let obeys = how != StopHow::Interrupt || host.rng.chance(60);
         if !obeys || !host.runs.contains_key(&run) {
             return;
         }

@@ -125,10 +125,10 @@ impl<'a, T: Task> Spawner<'a, T> {
             return;
         }
         match task.launch(&mut self.launcher) {
-            Ok((child, kept)) => self.started(Live { run, child, kept }),
-            Err((done, outcome)) => {
+            Ok((child, kept)) => self.started(Live { run, child, kept, stopped: None }),
+            Err(end) => {
                 self.shared.runs.lock().remove(&run);
-                done.end(outcome);
+                T::tell(end);
             }
         }
     }
@@ -136,7 +136,7 @@ impl<'a, T: Task> Spawner<'a, T> {
     fn started(&mut self, live: Live<T>) {
         let (pid, number) = (live.child.pid, live.child.run);
         if let Some(slot) = self.shared.runs.lock().get_mut(&live.run) {
-            let before = std::mem::replace(slot, Slot::Running { pid, number, stopped: false });
+            let before = std::mem::replace(slot, Slot::Running { pid, number, stopped: None });
             if let Slot::Waiting(Some(how)) = before {
                 self.shared.stop(slot, how);
             }
@@ -155,22 +155,22 @@ impl<'a, T: Task> Spawner<'a, T> {
     }
 
     fn ended(&mut self, key: u64) {
-        let Some(live) = self.live.remove(&key) else { return };
+        let Some(mut live) = self.live.remove(&key) else { return };
         // Until it is reaped, below or when the sweeper is through, the number is its own. Nobody signals it once the
         // slot is gone.
         let slot = self.shared.runs.lock().remove(&live.run);
-        if matches!(slot, Some(Slot::Running { stopped: true, .. })) {
+        if let Some(Slot::Running { stopped: stopped @ Some(_), .. }) = slot {
+            live.stopped = stopped;
             self.shared.sweep(live);
         } else {
             self.finish(live);
         }
     }
 
-    fn finish(&self, Live { child, kept, .. }: Live<T>) {
+    fn finish(&self, Live { child, kept, stopped, .. }: Live<T>) {
         self.shared.ledger.remove(child.pid, child.run);
         let end = ProcessEnd::reap(child.pidfd.as_fd());
         drop(child);
-        let (done, outcome) = T::finish(kept, end);
-        done.end(outcome);
+        T::tell(T::finish(kept, end, stopped));
     }
 }

@@ -27,18 +27,23 @@ use crate::{Done, runner::Running};
 pub(crate) trait Task: Send + Sized + 'static {
     /// What is kept while the process runs.
     type Live: Send + 'static;
+    /// An end that is to be told.
+    type End;
 
     /// Its run.
     fn run(&self) -> RunId;
 
     /// Starts the process. May wait for files.
-    fn launch(self, launcher: &mut Launcher) -> Result<(Child, Self::Live), (Done, Outcome)>;
+    fn launch(self, launcher: &mut Launcher) -> Result<(Child, Self::Live), Self::End>;
 
     /// It will not be started after all.
     fn give_up(self) -> Done;
 
-    /// The process has ended: tidies up and says how the run ended.
-    fn finish(live: Self::Live, end: ProcessEnd) -> (Done, Outcome);
+    /// The process has ended, by itself or because it was told to (`how`): tidies up and says how the run ended.
+    fn finish(live: Self::Live, end: ProcessEnd, how: Option<StopHow>) -> Self::End;
+
+    /// Tells it.
+    fn tell(end: Self::End);
 }
 
 /// A fixed set of threads that start processes and reap them, and one that ends their trees.
@@ -90,8 +95,8 @@ pub(super) enum Slot {
         pid: i32,
         /// The number that its processes are known by.
         number: u64,
-        /// It was told to end, so that nothing of its tree may be left.
-        stopped: bool,
+        /// It was told to end, and how the last time, so that nothing of its tree may be left.
+        stopped: Option<StopHow>,
     },
 }
 
@@ -134,6 +139,18 @@ impl<T: Task> Supervisor<T> {
         self.shared.push(Work::Start(task));
     }
 
+    /// What kills a run from elsewhere, as long as the supervisor is there.
+    pub(crate) fn killer(&self) -> impl Fn(RunId) + Send + Sync + 'static {
+        let shared = Arc::downgrade(&self.shared);
+        move |run| {
+            if let Some(shared) = shared.upgrade()
+                && let Some(slot) = shared.runs.lock().get_mut(&run)
+            {
+                shared.stop(slot, StopHow::Kill);
+            }
+        }
+    }
+
     /// Ends a run, if it has not ended.
     pub(crate) fn stop(&self, run: RunId, how: StopHow) {
         if let Some(slot) = self.shared.runs.lock().get_mut(&run) {
@@ -148,13 +165,13 @@ impl<T: Task> Shared<T> {
     /// have passed to another one.
     pub(super) fn stop(&self, slot: &mut Slot, how: StopHow) {
         match slot {
-            Slot::Waiting(Some(StopHow::Kill)) => {}
+            Slot::Waiting(Some(StopHow::Kill | StopHow::Leave)) => {}
             Slot::Waiting(wish) => *wish = Some(how),
             Slot::Running { pid, number, stopped } => {
-                *stopped = true;
+                *stopped = Some(how);
                 match how {
                     StopHow::Interrupt => signal::interrupt(*pid),
-                    StopHow::Kill => self.to_sweeper(|sweeps| {
+                    StopHow::Kill | StopHow::Leave => self.to_sweeper(|sweeps| {
                         sweeps.kills.insert(*pid, *number);
                     }),
                 }
@@ -231,7 +248,7 @@ impl<T: Task> Drop for Supervisor<T> {
             }
         }
         for slot in self.shared.runs.lock().values_mut() {
-            self.shared.stop(slot, StopHow::Kill);
+            self.shared.stop(slot, StopHow::Leave);
         }
         self.shared.is_closing.store(true, Ordering::Release);
         add_one(&self.shared.closing);

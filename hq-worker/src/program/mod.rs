@@ -13,4 +13,5 @@ mod runner;
 mod task_dir;
 
 pub use environment::{NOT_INHERITED, inherited_environment};
+pub(crate) use run::above_stdio;
 pub use runner::{ProgramOptions, ProgramRunner};

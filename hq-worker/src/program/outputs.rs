@@ -1,7 +1,7 @@
 use std::{
     fs::{self, File},
     io,
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -11,12 +11,21 @@ use hq_core::{
 };
 
 use super::{failure, lookup::to_path, open::open_output};
+use crate::stream::{Feed, pipe};
 
-/// The output files of a run.
-#[derive(Debug, Default)]
+/// The outputs of a run.
+#[derive(Default)]
 pub(super) struct Outputs {
     stdout: Output,
     stderr: Output,
+    /// What is streamed.
+    stream: Option<Stream>,
+}
+
+struct Stream {
+    feed: Feed,
+    /// Our ends of pipes, by channel.
+    pipes: [Option<OwnedFd>; 2],
 }
 
 #[derive(Debug, Default)]
@@ -30,19 +39,50 @@ enum Output {
         path: PathBuf,
         on_close: OnClose,
     },
+    /// The program's end of a pipe.
+    Pipe(OwnedFd),
 }
 
 /// Files to remove if the run finishes.
 pub(super) type Removals = Vec<PathBuf>;
 
 impl Outputs {
-    /// Creates the files, and the directories on their way, and empties those that exist.
+    /// Creates the files, and the directories on their way, and empties those that exist. `join` joins the run to the
+    /// stream file of a directory.
     ///
     /// # Errors
     /// Says what could not be created; where that is the working directory `cwd`, that.
-    pub(super) fn create(spec: &ProgramSpec, cwd: &[u8], known: &Placeholders<'_>) -> Result<Self, String> {
+    pub(super) fn create(
+        spec: &ProgramSpec,
+        cwd: &[u8],
+        known: &Placeholders<'_>,
+        join: impl FnOnce(&Path) -> Result<Feed, String>,
+    ) -> Result<Self, String> {
+        let mut this = Self::files(spec, cwd, known)?;
+        let dirs = [&spec.stdout, &spec.stderr].map(|stdio| match stdio {
+            Stdio::Stream { dir } => Some(dir),
+            Stdio::Null | Stdio::File { .. } => None,
+        });
+        let Some(dir) = dirs[0].or(dirs[1]) else { return Ok(this) };
+        if dirs.iter().flatten().any(|other| *other != dir) {
+            return Err("both outputs of a task have to be streamed into the same directory".to_owned());
+        }
+        let feed = join(to_path(&placeholder::stream_dir(dir, known)))?;
+        let mut pipes = [None, None];
+        for (channel, output) in [&mut this.stdout, &mut this.stderr].into_iter().enumerate() {
+            if dirs[channel].is_some() {
+                let made =
+                    pipe().map_err(|error| format!("cannot create a pipe for the output of the task: {error}"))?;
+                (pipes[channel], *output) = (Some(made.0), Output::Pipe(made.1));
+            }
+        }
+        this.stream = Some(Stream { feed, pipes });
+        Ok(this)
+    }
+
+    fn files(spec: &ProgramSpec, cwd: &[u8], known: &Placeholders<'_>) -> Result<Self, String> {
         let path = |stdio: &Stdio| match stdio {
-            Stdio::Null => None,
+            Stdio::Null | Stdio::Stream { .. } => None,
             Stdio::File { path, on_close } => Some((placeholder::output_path(path, cwd, known), *on_close)),
         };
         let (stdout, stderr) = (path(&spec.stdout), path(&spec.stderr));
@@ -54,6 +94,7 @@ impl Outputs {
                 Some((path, on_close)) => create(&path, cwd, on_close)?,
                 None => Output::Null,
             },
+            stream: None,
         })
     }
 
@@ -61,23 +102,35 @@ impl Outputs {
     pub(super) fn descriptors<'a>(&'a self, null: BorrowedFd<'a>) -> [BorrowedFd<'a>; 2] {
         let stdout = match &self.stdout {
             Output::File { file, .. } => file.as_fd(),
+            Output::Pipe(pipe) => pipe.as_fd(),
             Output::Same | Output::Null => null,
         };
         let stderr = match &self.stderr {
             Output::File { file, .. } => file.as_fd(),
+            Output::Pipe(pipe) => pipe.as_fd(),
             Output::Same => stdout,
             Output::Null => null,
         };
         [stdout, stderr]
     }
 
-    /// Closes our ends; the program has its own.
-    pub(super) fn into_removals(self) -> Removals {
+    /// Takes the feed, if the run has one: for a run whose program was not started.
+    pub(super) fn into_feed(self) -> Option<Feed> {
+        self.stream.map(|stream| stream.feed)
+    }
+
+    /// Closes our ends of what the program has for itself now, and begins to read its pipes.
+    pub(super) fn begin(self) -> (Removals, Option<Feed>) {
         let removal = |output| match output {
             Output::File { path, on_close: OnClose::RemoveIfFinished, .. } => Some(path),
-            Output::File { .. } | Output::Same | Output::Null => None,
+            Output::File { .. } | Output::Pipe(_) | Output::Same | Output::Null => None,
         };
-        [self.stdout, self.stderr].into_iter().filter_map(removal).collect()
+        let removals = [self.stdout, self.stderr].into_iter().filter_map(removal).collect();
+        let feed = self.stream.map(|Stream { feed, pipes }| {
+            feed.begin(pipes);
+            feed
+        });
+        (removals, feed)
     }
 }
 

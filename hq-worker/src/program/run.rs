@@ -12,10 +12,11 @@ use std::{
 };
 
 use hq_core::{
-    Outcome, RunId, SubmitBody,
+    Outcome, RunId, SubmitBody, TaskRun,
     placeholder::{self, Placeholders},
 };
-use hq_node::{Lane, StartOrder};
+use hq_node::{Lane, StartOrder, StopHow};
+use hq_stream::Head;
 
 use super::{
     failure,
@@ -30,6 +31,7 @@ use crate::{
     Done,
     notify::Ticket,
     process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
+    stream::{Feed, Names},
 };
 
 /// A run of a program, not yet started.
@@ -42,15 +44,38 @@ pub(super) struct ProgramRun {
 /// A run whose program has been started.
 pub(super) struct LiveRun {
     done: Done,
-    started: Started,
+    kept: Kept,
 }
 
-/// What has to be dealt with at the end of a run.
-struct Started {
+/// What is kept while a program runs.
+struct Kept {
     task_dir: Option<TaskDir>,
     removals: Removals,
     /// Held: with it the run may say something.
     ticket: Option<Ticket>,
+    feed: Option<Feed>,
+}
+
+/// How a run ended, to be told once its output is safe.
+pub(super) struct RunEnd {
+    done: Done,
+    outcome: Outcome,
+    feed: Option<Feed>,
+    /// Its worker takes it down with it.
+    is_cut_off: bool,
+}
+
+/// Why a program was not started.
+struct NotStarted {
+    why: String,
+    /// Its output has an end, too.
+    feed: Option<Feed>,
+}
+
+impl From<String> for NotStarted {
+    fn from(why: String) -> Self {
+        Self { why, feed: None }
+    }
 }
 
 /// A submit by the address of its body.
@@ -67,7 +92,7 @@ impl ProgramRun {
         Self { order, done, common }
     }
 
-    fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Started), String> {
+    fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Kept), NotStarted> {
         let shared = self.shared()?;
         match &*shared {
             Shared::Same(plan) => {
@@ -113,7 +138,7 @@ impl ProgramRun {
         plan: &Plan,
         variables: &[(&str, &[u8])],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
-    ) -> Result<(Child, Started), String> {
+    ) -> Result<(Child, Kept), NotStarted> {
         let (order, spec) = (&self.order, &plan.spec);
         let known = Placeholders {
             job: Some(order.job),
@@ -125,7 +150,34 @@ impl ProgramRun {
         };
         let cwd = placeholder::working_dir(&spec.cwd, &known);
         // First of all, so that they are there whatever else fails.
-        let outputs = Outputs::create(spec, &cwd, &known)?;
+        let outputs = Outputs::create(spec, &cwd, &known, |dir| self.join(dir))?;
+        match self.launch_with(launcher, plan, &cwd, &outputs, variables, frame) {
+            Ok((child, task_dir, ticket)) => {
+                let (removals, feed) = outputs.begin();
+                Ok((child, Kept { task_dir, removals, ticket, feed }))
+            }
+            Err(why) => Err(NotStarted { why, feed: outputs.into_feed() }),
+        }
+    }
+
+    /// Joins the run to the stream file of a directory.
+    fn join(&self, dir: &Path) -> Result<Feed, String> {
+        let order = &self.order;
+        let head = Head { server_uid: order.lane.server_uid.clone(), worker: order.worker };
+        let run = TaskRun { job: order.job, task: order.number, instance: order.instance };
+        self.common.streams.join(dir, &head, Names { id: order.run, run })
+    }
+
+    fn launch_with(
+        &self,
+        launcher: &mut Launcher,
+        plan: &Plan,
+        cwd: &[u8],
+        outputs: &Outputs,
+        variables: &[(&str, &[u8])],
+        frame: impl FnOnce() -> Result<Arc<Frame>, String>,
+    ) -> Result<(Child, Option<TaskDir>, Option<Ticket>), String> {
+        let (order, spec) = (&self.order, &plan.spec);
         let frame = frame()?;
         let is_gang = order.lane.request.nodes() > 0;
         let needs_dir = spec.task_dir || is_gang;
@@ -138,15 +190,15 @@ impl ProgramRun {
         let null = self.common.null.as_fd();
         let [stdout, stderr] = outputs.descriptors(null);
 
-        let exec_error = |errno| failure::of_exec(errno, spec, &cwd);
-        let mut file = lookup::find(&spec.args[0], frame.path.as_deref(), &cwd).map_err(exec_error)?;
+        let exec_error = |errno| failure::of_exec(errno, spec, cwd);
+        let mut file = lookup::find(&spec.args[0], frame.path.as_deref(), cwd).map_err(exec_error)?;
         let mut args = vec![&plan.args];
         if let Some(wrapper) = &frame.wrapper {
             args.insert(0, &wrapper.args);
-            file = lookup::find(wrapper.program, frame.path.as_deref(), &cwd)
+            file = lookup::find(wrapper.program, frame.path.as_deref(), cwd)
                 .map_err(|errno| cannot_wrap(wrapper.program, errno))?;
         }
-        let directory = if cwd.is_empty() { &b"."[..] } else { &cwd };
+        let directory = if cwd.is_empty() { &b"."[..] } else { cwd };
         let program = Program {
             path: &c_string(&file)?,
             args: &args,
@@ -154,8 +206,8 @@ impl ProgramRun {
             cwd: &c_string(directory)?,
             stdio: [stdin.as_ref().map_or(null, AsFd::as_fd), stdout, stderr],
         };
-        let child = spawn(launcher, &program).map_err(|failure| failure::of_start(failure, spec, &cwd))?;
-        Ok((child, Started { task_dir, removals: outputs.into_removals(), ticket }))
+        let child = spawn(launcher, &program).map_err(|failure| failure::of_start(failure, spec, cwd))?;
+        Ok((child, task_dir, ticket))
     }
 
     /// The right of this run to say something.
@@ -250,21 +302,24 @@ fn c_string(bytes: &[u8]) -> Result<CString, String> {
 }
 
 /// The same file with a number that no standard stream has, so that setting up one stream cannot overwrite another.
-pub(super) fn above_stdio(fd: OwnedFd) -> io::Result<OwnedFd> {
+pub(crate) fn above_stdio(fd: OwnedFd) -> io::Result<OwnedFd> {
     if fd.as_raw_fd() > 2 { Ok(fd) } else { Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?) }
 }
 
 impl Task for ProgramRun {
     type Live = LiveRun;
+    type End = RunEnd;
 
     fn run(&self) -> RunId {
         self.order.run
     }
 
-    fn launch(self, launcher: &mut Launcher) -> Result<(Child, LiveRun), (Done, Outcome)> {
+    fn launch(self, launcher: &mut Launcher) -> Result<(Child, LiveRun), RunEnd> {
         match self.try_launch(launcher) {
-            Ok((child, started)) => Ok((child, LiveRun { done: self.done, started })),
-            Err(text) => Err((self.done, Outcome::Failed(text))),
+            Ok((child, kept)) => Ok((child, LiveRun { done: self.done, kept })),
+            Err(NotStarted { why, feed }) => {
+                Err(RunEnd { done: self.done, outcome: Outcome::Failed(why), feed, is_cut_off: false })
+            }
         }
     }
 
@@ -272,22 +327,30 @@ impl Task for ProgramRun {
         self.done
     }
 
-    fn finish(live: LiveRun, end: ProcessEnd) -> (Done, Outcome) {
-        let LiveRun { done, started: Started { task_dir, removals, ticket } } = live;
+    fn finish(LiveRun { done, kept }: LiveRun, end: ProcessEnd, how: Option<StopHow>) -> RunEnd {
+        let Kept { task_dir, removals, ticket, feed } = kept;
         // What it says after its end is nobody's.
         drop(ticket);
         let error_file = task_dir.as_ref().map(TaskDir::error_file);
         let error = failure::of_end(&end, error_file.as_deref());
         // Whoever sees the end of the task must not find its directory any more.
         drop(task_dir);
-        let Some(error) = error else {
+        if error.is_none() {
             for path in removals {
                 if let Err(error) = fs::remove_file(&path) {
                     tracing::warn!("cannot remove the output file `{}`: {error}", path.display());
                 }
             }
-            return (done, Outcome::Finished);
-        };
-        (done, Outcome::Failed(error))
+        }
+        let outcome = error.map_or(Outcome::Finished, Outcome::Failed);
+        RunEnd { done, outcome, feed, is_cut_off: how == Some(StopHow::Leave) }
+    }
+
+    fn tell(RunEnd { done, outcome, feed, is_cut_off }: RunEnd) {
+        match feed {
+            None => done.end(outcome),
+            Some(feed) if is_cut_off => feed.cut_off(done, outcome),
+            Some(feed) => feed.end(done, outcome),
+        }
     }
 }

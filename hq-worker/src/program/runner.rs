@@ -18,6 +18,7 @@ use super::{
 use crate::{
     Done, NotifyDesk, TaskRunner,
     process::{Mark, RUN_KEY, Supervisor},
+    stream::Streams,
 };
 
 /// Submits whose programs are kept ready.
@@ -94,6 +95,7 @@ pub(super) struct Common {
     pub(super) null: OwnedFd,
     pub(super) task_dirs: AtomicU64,
     pub(super) notify: Option<Arc<NotifyDesk>>,
+    pub(super) streams: Streams,
     pub(super) plans: Recent<PlanKey, PlanOf>,
     pub(super) frames: Recent<FrameKey, FrameOf>,
 }
@@ -115,10 +117,13 @@ impl ProgramRunner {
             null: above_stdio(null.into())?,
             task_dirs: AtomicU64::new(0),
             notify: options.notify,
+            streams: Streams::default(),
             plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),
             frames: Recent::new(FRAMES, |(body, lane, _)| body.strong_count() > 0 && lane.strong_count() > 0),
         });
-        Ok(Self { supervisor: Supervisor::new(options.threads, mark)?, common })
+        let supervisor = Supervisor::new(options.threads, mark)?;
+        common.streams.kill_by(supervisor.killer());
+        Ok(Self { supervisor, common })
     }
 }
 

@@ -176,7 +176,7 @@ impl Driver {
     async fn leave(mut self, mut writer: JoinHandle<()>) {
         let deadline = Instant::now() + LAST_WAIT;
         for (run, runner) in &self.running {
-            runner.stop(*run, StopHow::Kill);
+            runner.stop(*run, StopHow::Leave);
         }
         // The link is heard no more, and stays open until the last words are out: an end with unread data could lose them.
         let link = self.link.take();

@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     fs::File,
     io::{self, BufReader},
@@ -8,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use hq_core::{IdList, Instance, JobDetail, Selector, TaskState};
+use hq_stream::{StreamDir, StreamError};
 use tracing::{error, warn};
 
 use crate::{
@@ -16,12 +18,18 @@ use crate::{
     output::{Mode, StdoutClosed},
     parse,
     server::missing,
-    view::{TaskRow, body, final_paths, locate, task_rows},
+    view::{Target, TaskRow, body, final_paths, locate, task_rows},
 };
 
 /// Options of `job cat`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  hq job cat last stdout\n  hq job cat 1 stderr --tasks 1-5 --print-task-header")]
+#[command(after_help = "\
+Examples:
+  hq job cat last stdout
+  hq job cat 1 stderr --tasks 1-5 --print-task-header
+  hq job cat 1-3 stdout --task-status failed
+
+Outputs are read where the tasks wrote them: files and stream directories have to be on a disk that this machine sees, too.")]
 pub(crate) struct Args {
     /// Which jobs: `last` or ids
     #[arg(value_parser = parse::reader(parse::jobs_without_all))]
@@ -45,13 +53,17 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         bail!("JSON output mode doesn't support job output");
     }
     let server = context.server().await?;
-    let jobs = server.job_details(args.selector.clone(), false).await?;
+    let mut jobs = server.job_details(args.selector.clone(), true).await?;
     let found: Vec<u32> = jobs.iter().map(|job| job.info.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} was not found");
     }
     if jobs.is_empty() && args.selector == Selector::Last {
         error!("No jobs were found");
+    }
+    if let Selector::Ids(ids) = &args.selector {
+        // As they were named.
+        jobs.sort_by_key(|job| ids.index_of(job.info.id.0));
     }
     jobs.iter().try_for_each(|job| print(job, &args, context))
 }
@@ -75,20 +87,30 @@ fn print(job: &JobDetail, args: &Args, context: &mut Context) -> anyhow::Result<
     if waiting > 0 {
         warn!("Tasks of job {id} that have not started and have no output: {waiting}");
     }
+    let mut streams = Streams::default();
     for row in rows.iter().filter(|row| has_started(row)) {
-        let Some(path) = output_path(job, row, args.channel) else {
-            warn!("Task {} has no `{}` stream associated with it", row.number, args.channel.name());
+        let (number, channel) = (row.number, args.channel);
+        let target = target(job, row, channel);
+        if target == Target::None {
+            warn!("Task {number} has no `{}` stream associated with it", channel.name());
             continue;
-        };
-        if args.print_task_header {
-            context.out.line(&format!("# Job {id}, task {}", row.number))?;
         }
-        let path = Path::new(OsStr::from_bytes(&path));
-        if let Err(error) = print_file(path, context) {
-            if error.is::<StdoutClosed>() || !error.is::<Unreadable>() {
+        if args.print_task_header {
+            context.out.line(&format!("# Job {id}, task {number}"))?;
+        }
+        let printed = match &target {
+            Target::None => Ok(()),
+            Target::File(path) => print_file(to_path(path), context),
+            Target::Stream(dir) => match streams.open(dir, &job.server_uid) {
+                Some(stream) => print_stream(stream, job, row, channel, context),
+                None => Ok(()),
+            },
+        };
+        if let Err(error) = printed {
+            if error.is::<StdoutClosed>() || !(error.is::<Unreadable>() || error.is::<StreamError>()) {
                 return Err(error);
             }
-            warn!("Cannot print the `{}` of task {}: {error:#}", args.channel.name(), row.number);
+            warn!("Cannot print the `{}` of task {number}: {error:#}", channel.name());
         }
     }
     Ok(())
@@ -108,13 +130,61 @@ fn print_file(path: &Path, context: &mut Context) -> anyhow::Result<()> {
     context.out.copy(&mut BufReader::with_capacity(1 << 16, file)).with_context(|| format!("cannot print {path:?}"))
 }
 
-fn output_path(job: &JobDetail, row: &TaskRow<'_>, channel: Channel) -> Option<Vec<u8>> {
-    let (submit, index) = locate(job, row.number)?;
-    let spec = body(submit).program(submit, index)?;
+/// Stream directories of a job, each read once.
+#[derive(Default)]
+struct Streams(BTreeMap<Vec<u8>, Option<StreamDir>>);
+
+impl Streams {
+    /// What is in a directory; nothing where it cannot be read, which is said once.
+    fn open(&mut self, dir: &[u8], server_uid: &str) -> Option<&StreamDir> {
+        let opened = self.0.entry(dir.to_vec()).or_insert_with(|| {
+            let opened = StreamDir::open(to_path(dir), Some(server_uid)).map_err(anyhow::Error::from);
+            if let Err(error) = &opened {
+                warn!("{error:#}");
+            }
+            opened.iter().flat_map(StreamDir::warnings).for_each(|warning| warn!("{warning}"));
+            opened.ok()
+        });
+        opened.as_ref()
+    }
+}
+
+fn print_stream(
+    stream: &StreamDir,
+    job: &JobDetail,
+    row: &TaskRow<'_>,
+    channel: Channel,
+    context: &mut Context,
+) -> anyhow::Result<()> {
+    let (id, number) = (job.info.id, row.number);
+    let is_running = row.state == TaskState::Running;
+    let info = match stream.task(id, number) {
+        Ok(info) => info,
+        // Nothing was written yet.
+        Err(StreamError::NoJob(_) | StreamError::NoTask(_)) if is_running => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    // A new run has not written anything yet: what is there is of the run before.
+    if row.info.is_some_and(|task| task.instance > info.run.instance) && is_running {
+        return Ok(());
+    }
+    if info.is_damaged {
+        warn!("The output of task {number} is partial: some of it was lost");
+    }
+    stream.copy(id, number, channel.into(), |bytes| context.out.raw(bytes))
+}
+
+fn target(job: &JobDetail, row: &TaskRow<'_>, channel: Channel) -> Target {
+    let spec = locate(job, row.number).and_then(|(submit, index)| body(submit).program(submit, index));
+    let Some(spec) = spec else { return Target::None };
     let instance = row.info.map_or(Instance(0), |info| info.instance);
     let paths = final_paths(&spec, job.info.id, &job.server_uid, row.number, instance);
     match channel {
         Channel::Stdout => paths.stdout,
         Channel::Stderr => paths.stderr,
     }
+}
+
+fn to_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }

@@ -134,8 +134,8 @@ fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Pa
         args: command,
         env: args.env.iter().map(|var| (var.name.clone().into(), var.value.clone().into())).collect(),
         cwd: bytes(cwd.as_os_str()),
-        stdout: stdio(args.stdout.as_ref(), Channel::Stdout),
-        stderr: stdio(args.stderr.as_ref(), Channel::Stderr),
+        stdout: stdio(args.stdout.as_ref(), args.stream.as_deref(), Channel::Stdout),
+        stderr: stdio(args.stderr.as_ref(), args.stream.as_deref(), Channel::Stderr),
         stdin,
         submit_dir: bytes(submit_dir.as_os_str()),
         pin: args.pin.map_or(Pin::None, Into::into),
@@ -143,10 +143,13 @@ fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Pa
     }
 }
 
-fn stdio(arg: Option<&StdioArg>, channel: Channel) -> Stdio {
+fn stdio(arg: Option<&StdioArg>, stream: Option<&Path>, channel: Channel) -> Stdio {
     let usual = || channel.usual_path().into_bytes();
     match arg {
-        None => Stdio::File { path: usual().into(), on_close: OnClose::Keep },
+        None => match stream {
+            Some(dir) => Stdio::Stream { dir: dir.as_os_str().as_bytes().into() },
+            None => Stdio::File { path: usual().into(), on_close: OnClose::Keep },
+        },
         Some(StdioArg::None) => Stdio::Null,
         Some(StdioArg::File { path, on_close }) => {
             Stdio::File { path: path.clone().unwrap_or_else(usual).into(), on_close: *on_close }
@@ -248,6 +251,21 @@ mod tests {
         assert_eq!((&spec.cwd[..], spec.stdout, spec.pin, spec.task_dir), (&b"d"[..], Stdio::Null, Pin::OpenMp, true));
         let usual = b"%{CWD}/job-%{JOB_ID}/%{TASK_ID}.stderr"[..].into();
         assert_eq!(spec.stderr, Stdio::File { path: usual, on_close: OnClose::RemoveIfFinished });
+    }
+
+    #[test]
+    fn streams_are_for_what_has_no_place_of_its_own() {
+        let stream = Stdio::Stream { dir: b"log/%{JOB_ID}"[..].into() };
+        let file = Stdio::File { path: b"x"[..].into(), on_close: OnClose::Keep };
+        for (more, stdout, stderr) in [
+            (&[][..], &stream, &stream),
+            (&["--stdout=x"], &file, &stream),
+            (&["--stderr=x"], &stream, &file),
+            (&["--stdout=none", "--stderr=x"], &Stdio::Null, &file),
+        ] {
+            let spec = spec_of(&[&["--stream=log/%{JOB_ID}"], more, &["p"]].concat());
+            assert_eq!((&spec.stdout, &spec.stderr), (stdout, stderr), "{more:?}");
+        }
     }
 
     #[test]

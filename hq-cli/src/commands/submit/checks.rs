@@ -5,7 +5,7 @@ use super::Options;
 use crate::{
     args::Channel,
     parse::StdioArg,
-    program::{has_cwd, unknown},
+    program::{has_cwd, unknown, unknown_in_stream},
 };
 
 /// So many files in one directory make file systems slow.
@@ -36,11 +36,19 @@ pub(super) fn check(args: &Options, tasks: u64, gaps: &[Gap]) -> anyhow::Result<
             }
         }
     }
-    let files = [&args.stdout, &args.stderr].into_iter().filter(|arg| **arg != Some(StdioArg::None)).count() as u64;
+    if let Some(stream) = &args.stream {
+        warnings.extend(unknown_in_stream(stream.as_os_str().as_encoded_bytes()));
+    }
+    let is_file = |arg: &&Option<StdioArg>| match arg {
+        Some(StdioArg::None) => false,
+        Some(StdioArg::File { .. }) => true,
+        None => args.stream.is_none(),
+    };
+    let files = [&args.stdout, &args.stderr].into_iter().filter(is_file).count() as u64;
     if tasks.saturating_mul(files) > FILES_MAX {
         warnings.push(format!(
-            "The job will create {} files for standard output and standard error. Consider `--stdout none` and \
-             `--stderr none`.",
+            "The job will create {} files for standard output and standard error. Consider `--stream DIR`, which puts \
+             them into one file per worker, or `--stdout none` and `--stderr none`.",
             tasks.saturating_mul(files)
         ));
     }
@@ -87,7 +95,12 @@ mod tests {
             (&["--stdout=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in stdout path")),
             (&["--stderr=%{BAR}%{JOB_ID}%{BAZ}", "p"], Some("Found unknown placeholders `BAR, BAZ` in stderr path")),
             (&["--cwd=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in working directory path")),
+            (&["--stream=log-%{JOB_ID}-%{SUBMIT_DIR}-%{SERVER_UID}", "p"], None),
+            (&["--stream=%{FOO}", "p"], Some("Found unknown placeholder `FOO` in log path")),
+            (&["--stream=%{CWD}/%{TASK_ID}", "p"], Some("Found unknown placeholders `CWD, TASK_ID` in log path")),
             (&["--array=1-499", "p"], None),
+            (&["--array=1-5000", "--stream=log", "p"], None),
+            (&["--array=1-5000", "--stream=log", "--stderr=%{TASK_ID}", "p"], Some("5000 files")),
             (&["--array=1-500", "p"], Some("1000 files")),
             (&["--array=1-500", "--stdout=none", "p"], None),
             (&["--env=A=1", "--env=A=2", "p"], Some("`A` is given more than once")),

@@ -77,6 +77,10 @@ pub(crate) struct Options {
     /// Kill a task after running that long
     #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
     pub(in crate::commands) time_limit: Option<Span>,
+    /// Stream outputs into one file per worker in this directory; see `hq output-log`. What --stdout or --stderr name
+    /// goes there as usual
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::commands) stream: Option<PathBuf>,
     /// Give each task a temporary directory
     #[arg(long)]
     pub(in crate::commands) task_dir: bool,
@@ -116,6 +120,7 @@ impl Options {
             zip,
             priority: self.priority.or(lower.priority),
             time_limit: self.time_limit.or(lower.time_limit),
+            stream: self.stream.or(lower.stream),
             task_dir: self.task_dir || lower.task_dir,
             crash_limit: self.crash_limit.or(lower.crash_limit),
             relations: self.relations.over(lower.relations),

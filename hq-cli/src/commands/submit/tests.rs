@@ -43,6 +43,7 @@ fn bad_options_are_parse_errors() {
         (&["--array=1-5,2", "p"], "Ranges overlap"),
         (&["--stdout=a:b", "p"], "rm-if-finished"),
         (&["--env=", "p"], "needs a name"),
+        (&["--stream=", "p"], "a value is required"),
         (&["--crash-limit=0", "p"], "never-restart"),
         (&["--weight=0", "p"], "weight"),
         (&["--weight=-1", "p"], "weight"),

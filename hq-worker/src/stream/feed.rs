@@ -1,0 +1,60 @@
+use std::{cell::Cell, os::fd::OwnedFd, sync::Arc};
+
+use hq_core::Outcome;
+
+use super::{
+    Names,
+    queue::{Command, HowOver, Queue},
+};
+use crate::Done;
+
+/// A run whose output goes into a stream file, from before its start to its end.
+///
+/// Dropped, the run is cut off.
+pub(crate) struct Feed {
+    key: u64,
+    run: Names,
+    queue: Arc<Queue>,
+    has_begun: Cell<bool>,
+    is_over: bool,
+}
+
+impl Feed {
+    /// `key` comes from having joined `queue`.
+    pub(super) const fn new(key: u64, run: Names, queue: Arc<Queue>) -> Self {
+        Self { key, run, queue, has_begun: Cell::new(false), is_over: false }
+    }
+
+    /// What comes through these pipes is written, by channel.
+    pub(crate) fn begin(&self, pipes: [Option<OwnedFd>; 2]) {
+        self.has_begun.set(true);
+        self.queue.put(Command::Begin { key: self.key, run: self.run, pipes });
+    }
+
+    /// The run has ended. Tells it when all that it printed is in the file, or that it is not.
+    pub(crate) fn end(mut self, done: Done, outcome: Outcome) {
+        self.over(HowOver::Ended, Some((done, outcome)));
+    }
+
+    /// The same for a run that its worker takes down with it.
+    pub(crate) fn cut_off(mut self, done: Done, outcome: Outcome) {
+        self.over(HowOver::CutOff, Some((done, outcome)));
+    }
+
+    fn over(&mut self, how: HowOver, tell: Option<(Done, Outcome)>) {
+        self.is_over = true;
+        // Of one that could not be started there is an end, too.
+        if how == HowOver::Ended && !self.has_begun.get() {
+            self.begin([None, None]);
+        }
+        self.queue.put(Command::End { key: self.key, how, tell });
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.over(HowOver::CutOff, None);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Outputs of programs that go into stream files.
+//!
+//! What a program prints comes through pipes. For each stream directory in use there is one thread, which reads all
+//! pipes of that directory and writes its file, and nothing in between but a buffer of 64 KiB: where the file system
+//! stalls, nobody reads the pipes, and only the programs of that directory wait.
+
+mod directory;
+mod feed;
+mod pipe;
+mod pump;
+mod queue;
+mod streams;
+
+pub(crate) use feed::Feed;
+pub(crate) use pipe::pipe;
+pub(crate) use streams::{Names, Streams};
