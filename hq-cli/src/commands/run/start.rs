@@ -105,7 +105,7 @@ fn check(options: &Options) -> anyhow::Result<()> {
 
 /// Lets outputs that the user says nothing of go to a directory of their own, which is there as long as what is returned.
 fn outputs(options: &mut Options, submit_dir: &Path) -> anyhow::Result<Option<TempDir>> {
-    if options.stdout.is_some() && options.stderr.is_some() {
+    if options.stream.is_some() || (options.stdout.is_some() && options.stderr.is_some()) {
         return Ok(None);
     }
     let unusable =
