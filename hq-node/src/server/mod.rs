@@ -14,6 +14,7 @@ mod events;
 mod feed;
 mod grants;
 mod listeners;
+mod listening;
 mod machine;
 mod render;
 mod requests;

@@ -17,6 +17,7 @@ Examples:
   hq submit --resource gpus/nvidia=0.5 --time-limit 1h --wait python3 train.py
   hq submit --each-line inputs.txt bash -c './analyse \"$HQ_ENTRY\"'
   hq submit --stdin python3 - < script.py
+  hq submit --wait --output --array 1-3 hostname
   hq submit job.sh                     # options in lines `#HQ --cpus 4` of job.sh
 
 Placeholders in --cwd, --stdout and --stderr:
@@ -30,6 +31,10 @@ pub(crate) struct Args {
     /// Return when the job has ended
     #[arg(long)]
     pub(super) wait: bool,
+    /// With --wait: print what tasks print, as they do. Nothing goes into files, unless --stdout, --stderr or --stream name
+    /// some
+    #[arg(long, requires = "wait")]
+    pub(super) output: bool,
     /// As --wait, and show how far it is
     #[arg(long, conflicts_with = "wait")]
     pub(super) progress: bool,

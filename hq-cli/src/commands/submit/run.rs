@@ -10,10 +10,10 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use super::{
-    Args,
+    Args, Options,
     build::{Parts, build},
     checks::check,
-    directives,
+    directives, listen,
     on_notify::Listener,
     tasks::Tasks,
 };
@@ -27,7 +27,10 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress, on_notify) = (args.wait, args.progress, args.on_notify.clone());
+    let (wait, progress, output, on_notify) = (args.wait, args.progress, args.output, args.on_notify.clone());
+    if output && context.out.mode() == Mode::Json {
+        bail!("JSON output mode doesn't support job output");
+    }
     let submit = prepare(args, &mut context.out)?;
     let server = context.server().await?;
     let listener = match on_notify {
@@ -35,6 +38,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         Some(_) => bail!("--on-notify needs --wait or --progress"),
         None => None,
     };
+    if output {
+        return run_listening(submit, &server, listener, &mut context.out).await;
+    }
     let job = hand_over(submit, &server, &mut context.out).await?;
     let jobs = Selector::Ids(IdList::range(job.0, 1));
     if wait || progress {
@@ -59,18 +65,42 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Submits, and prints what tasks print until the job has ended.
+async fn run_listening(
+    submit: Submit,
+    server: &Server,
+    listener: Option<Listener>,
+    out: &mut Output,
+) -> anyhow::Result<()> {
+    let (job, stream) = server.submit_listening(submit).await?;
+    announce(job, out)?;
+    out.flush()?;
+    let listen = async {
+        match listener {
+            Some(listener) => listener.wait(server, job).await,
+            None => Ok(()),
+        }
+    };
+    tokio::try_join!(listen::print(stream, out), listen)?;
+    Ok(())
+}
+
 /// Submits, and says as what job.
 pub(crate) async fn hand_over(submit: Submit, server: &Server, out: &mut Output) -> anyhow::Result<JobId> {
     let job = match server.call(ClientRequest::Submit(Box::new(submit))).await? {
         ClientReply::Submitted { job } => job,
         other => return Err(unexpected(other).into()),
     };
-    match out.mode() {
-        Mode::Cli => out.line(&format!("Job submitted successfully, job ID: {job}"))?,
-        Mode::Json => out.json(&json!({ "id": job }))?,
-        Mode::Quiet => out.line(&job.to_string())?,
-    }
+    announce(job, out)?;
     Ok(job)
+}
+
+fn announce(job: JobId, out: &mut Output) -> anyhow::Result<()> {
+    match out.mode() {
+        Mode::Cli => out.line(&format!("Job submitted successfully, job ID: {job}")),
+        Mode::Json => out.json(&json!({ "id": job })),
+        Mode::Quiet => out.line(&job.to_string()),
+    }
 }
 
 /// Reads all that the submit is made of, and warns of what is probably a mistake.
@@ -80,7 +110,7 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
     };
     let stdin = args.stdin.then(|| read_stdin(out)).transpose()?;
     let found = directives::read(args.directives, program, stdin.as_deref())?;
-    let options = args.options.over(found.options);
+    let options = Options { live: args.output, ..args.options.over(found.options) };
     let tasks = Tasks::of(&options, args.job.is_some())?;
     for warning in check(&options, tasks.ids.count())? {
         warn!("{warning}");

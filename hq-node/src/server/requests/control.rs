@@ -87,6 +87,8 @@ impl ServerNode {
             }
             ClientRequest::SetPolicy { order, placement } => self.set_policy(link, id, &order, &placement),
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
+            ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
+            ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);
@@ -107,6 +109,7 @@ const fn needs_journal(request: &ClientRequest) -> bool {
     matches!(
         request,
         ClientRequest::Submit(_)
+            | ClientRequest::SubmitListening { .. }
             | ClientRequest::OpenJob(_)
             | ClientRequest::CloseJobs(_)
             | ClientRequest::CancelJobs { .. }
@@ -124,5 +127,7 @@ const fn stands(request: &ClientRequest) -> bool {
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::WaitWorkers(_)
             | ClientRequest::Subscribe { .. }
+            | ClientRequest::Listen { .. }
+            | ClientRequest::SubmitListening { .. }
     )
 }
