@@ -10,6 +10,7 @@
 //! | `parse` | small languages of option values that `hq-core` does not have |
 //! | `jobfile` | job definition files: what they say, as tasks; pure |
 //! | `program` | what programs that are submitted can be |
+//! | `journal` | the event log: out of a journal file, and from a server |
 //! | `server` | the connection to the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
@@ -23,6 +24,7 @@ mod commands;
 mod context;
 mod interrupt;
 mod jobfile;
+mod journal;
 mod log;
 mod output;
 mod parse;

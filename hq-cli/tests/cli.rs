@@ -36,10 +36,16 @@ const COMMANDS: &[&[&str]] = &[
     &["worker", "stop"],
     &["worker", "list"],
     &["worker", "info"],
+    &["server", "generate-access"],
+    &["server", "debug-dump"],
     &["worker", "wait"],
+    &["worker", "address"],
+    &["worker", "hwdetect"],
+    &["worker", "deploy-ssh"],
     &["submit"],
     &["job", "submit"],
     &["job", "submit-file"],
+    &["job", "rerun"],
     &["job", "list"],
     &["job", "summary"],
     &["job", "info"],
@@ -58,6 +64,10 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "explain"],
     &["task", "notify"],
     &["output-log"],
+    &["journal", "export"],
+    &["journal", "stream"],
+    &["journal", "replay"],
+    &["journal", "flush"],
     &["simulate"],
 ];
 
@@ -82,7 +92,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn the_list_of_commands_is_complete() {
-    for group in ["server", "worker", "job", "task"] {
+    for group in ["server", "worker", "job", "task", "journal"] {
         let help = text(&hq(&[group, "-h"]).stdout);
         let listed = help.split("Commands:\n").nth(1).expect("commands").split("\n\n").next().expect("a block");
         for name in listed.lines().filter_map(|line| line.split_whitespace().next()) {

@@ -117,6 +117,8 @@ pub enum ClientRequest {
         /// Name of the placement.
         placement: String,
     },
+    /// → [`ClientReply::Done`] once all that has happened is durable
+    FlushJournal,
     /// Why a task that has not ended is where it is → [`ClientReply::Explained`]
     Explain {
         /// Its job.

@@ -57,7 +57,7 @@ pub enum EventKind {
         spec: Option<JobSpec>,
         /// How many.
         tasks: u64,
-        /// The submit without what each task has for itself: bodies, dependencies, profiles but the first one.
+        /// The submit with no dependencies, and of what each task has for itself, body and profile, only the first.
         submit: Arc<Submit>,
     },
     /// An open job was closed.
@@ -109,6 +109,8 @@ pub enum EventKind {
         task: TaskNumber,
         /// Why.
         error: String,
+        /// The run that failed; none where it was not running: it was lost with its worker too often.
+        run: Option<FailedRun>,
     },
     /// Tasks were cancelled.
     TasksCanceled {
@@ -142,6 +144,19 @@ pub enum EventKind {
         /// What it saw.
         state: Box<HardwareState>,
     },
+}
+
+/// A run that ended badly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRun {
+    /// Which run.
+    pub instance: Instance,
+    /// The variant granted.
+    pub variant: u8,
+    /// Where; the main worker first.
+    pub workers: Vec<WorkerId>,
+    /// Its start.
+    pub started: WallTime,
 }
 
 /// A task that ended well.

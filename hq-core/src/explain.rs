@@ -11,10 +11,12 @@ use crate::{Amount, IdList, JobId, Quantity, ResourceName, Span, TaskNumber, Wor
 pub struct Explanation {
     /// In one word.
     pub standing: Standing,
-    /// Tasks that it had or has to wait for, each counted once.
+    /// Tasks and whole jobs that it had or has to wait for, each counted once.
     pub dependencies: u64,
-    /// Those of them that have not ended, by number.
+    /// Those of the tasks that have not ended, by number.
     pub unmet: IdList,
+    /// Those of the jobs that are not completed.
+    pub jobs: IdList,
     /// Its place among what waits; none where it is not in a queue.
     pub queue: Option<QueuePlace>,
     /// Who has places that this task could use: see [`Obstacle::Held`].
@@ -28,7 +30,7 @@ pub struct Explanation {
 pub enum Standing {
     /// It runs.
     Running,
-    /// It waits for other tasks: see [`Explanation::unmet`].
+    /// It waits for other tasks or jobs: see [`Explanation::unmet`] and [`Explanation::jobs`].
     Dependencies,
     /// A worker has it already, and starts it when the tasks before it have ended.
     Backlog {

@@ -229,6 +229,8 @@ pub enum Fact {
         /// What it saw.
         state: Box<HardwareState>,
     },
+    /// A client wants all before this to be safe. Nothing follows from it.
+    FlushWanted,
     /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
     /// this is what they cut.
     ServerStopped,

@@ -22,6 +22,7 @@ pub mod resource;
 mod rng;
 mod runs;
 mod submit;
+mod template;
 mod time;
 mod worker;
 
@@ -31,7 +32,7 @@ pub use client::{
     Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
     ServerInfo, StopOutcome, SubmitInfo, TaskInfo, TaskOutput, WallTime, WorkerInfo, WorkerRuntime,
 };
-pub use event::{Event, EventKind, FinishedTask};
+pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
 pub use fact::{End, Ends, Fact, QueueSpec, Record};
 pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
@@ -55,6 +56,7 @@ pub use resource::{
 };
 pub use rng::Rng;
 pub use runs::Tangle;
-pub use submit::{DepKind, Deps, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
+pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
+pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};
 pub use worker::{BatchJob, LossReason, OnServerLost, PROGRAM_KIND, WorkerConfig};

@@ -25,18 +25,7 @@ pub const NAMES: [&str; 6] = ["JOB_ID", "TASK_ID", "INSTANCE_ID", "SUBMIT_DIR", 
 impl Placeholders<'_> {
     /// `template` with what is known filled in, in one pass: what is filled in is not looked at again.
     pub fn fill(&self, template: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(template.len());
-        let mut rest = template;
-        while let Some((before, name, after)) = split(rest) {
-            out.extend_from_slice(before);
-            match self.value(name) {
-                Some(value) => out.extend_from_slice(&value),
-                None => out.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
-            }
-            rest = after;
-        }
-        out.extend_from_slice(rest);
-        out
+        fill_with(template, |name| self.value(name))
     }
 
     fn value(&self, name: &[u8]) -> Option<Vec<u8>> {
@@ -52,6 +41,22 @@ impl Placeholders<'_> {
     }
 }
 
+/// `template` with what has a value filled in, in one pass: what is filled in is not looked at again.
+pub fn fill_with(template: &[u8], value: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, name, after)) = split(rest) {
+        out.extend_from_slice(before);
+        match value(name) {
+            Some(value) => out.extend_from_slice(&value),
+            None => out.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
 /// Names of the placeholders in `template`, in order, known or not.
 pub fn names(template: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
@@ -64,7 +69,7 @@ pub fn names(template: &[u8]) -> Vec<String> {
 }
 
 /// Text before the first placeholder, its name, text after it.
-fn split(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+pub(crate) fn split(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let start = text.windows(2).position(|pair| pair == b"%{")?;
     let end = start + text[start..].iter().position(|b| *b == b'}')?;
     Some((&text[..start], &text[start + 2..end], &text[end + 1..]))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Blob;
+use crate::{Blob, ProgramTemplate};
 
 /// Shared bytes of a submit of kind `program`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +11,8 @@ pub enum ProgramBody {
     Same(ProgramSpec),
     /// Each task's own part is a [`ProgramSpec`] in the encoding of this body.
     PerTask,
+    /// All tasks run this; a task's own part is the list of values (`Vec<Blob>`) for its gaps, in the encoding of this body.
+    Template(Box<ProgramTemplate>),
 }
 
 /// A program to run. Texts are bytes: whatever the system allows.

@@ -28,6 +28,24 @@ pub struct Submit {
     /// Whose they are.
     #[serde(default)]
     pub owner: Owner,
+    /// Jobs that have to be completed before any of the tasks starts.
+    #[serde(default)]
+    pub after: Vec<JobDep>,
+}
+
+/// A job that is waited for as a whole. It is completed when it is closed and all its tasks have ended; if that is not the
+/// end waited for, who waits is aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobDep {
+    /// The job.
+    pub job: JobId,
+    /// [`DepKind::Success`]: all its tasks finished; [`DepKind::Failure`]: not all of them did.
+    pub kind: DepKind,
+}
+
+impl JobDep {
+    /// Jobs that a submit can wait for.
+    pub const COUNT_MAX: usize = 1024;
 }
 
 /// Whose tasks they are, for orders that share by owner. Who submits says so; whether it is true is not checked here.
@@ -283,6 +301,7 @@ impl Submit {
             profile_of: vec![],
             deps: Deps::default(),
             owner: Owner::default(),
+            after: vec![],
         }
     }
 
@@ -307,6 +326,9 @@ impl Submit {
         }
         if !self.parts.is_sound() || !self.deps.is_sound() {
             return Err("the columns of the submit contradict each other");
+        }
+        if self.after.len() > JobDep::COUNT_MAX {
+            return Err("a submit can wait for at most 1024 jobs");
         }
         self.owner.check()
     }

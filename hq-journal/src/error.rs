@@ -68,6 +68,14 @@ pub enum ReadError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The middle of a file is damaged, and whole records follow.
+    #[error("journal `{}` is damaged at byte {offset}, and valid records follow", path.display())]
+    Hole {
+        /// The file.
+        path: PathBuf,
+        /// Start of the damage.
+        offset: u64,
+    },
     /// The file was changed since it was opened.
     #[error("the journal was damaged at byte {offset} while it was in use")]
     Damaged {

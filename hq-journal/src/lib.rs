@@ -39,7 +39,7 @@ mod memory;
 mod urgency;
 
 pub use error::{AppendError, CloseError, OpenError, ReadError};
-pub use file::{FileJournal, FileOptions, Recovery, TornTail};
+pub use file::{FileJournal, FileOptions, Recovery, TornTail, read_file};
 pub use holder::Holder;
 pub use journal::{Durability, Journal, OnDurable, Records};
 pub use memory::{MemoryJournal, MemoryStore};

@@ -33,6 +33,7 @@ impl Urgency {
             | Fact::QueueCreated { .. }
             | Fact::QueueRemoved { .. }
             | Fact::AllocationIntended { .. }
+            | Fact::FlushWanted
             | Fact::ServerStopped => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }

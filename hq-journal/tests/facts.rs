@@ -7,9 +7,9 @@ use std::sync::Arc;
 use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
-    JobId, JobSpec, JobTarget, LossReason, OnServerLost, Ordinal, OrdinalRange, Owner, Parts, Piece, Profile, QueueId,
-    QueueSpec, Record, Request, ResourceName, Seq, Span, Submit, TaskIds, TaskNumber, Tick, Variants, WorkerConfig,
-    WorkerId, WorkerResources,
+    JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, Ordinal, OrdinalRange, Owner, Parts, Piece, Profile,
+    QueueId, QueueSpec, Record, Request, ResourceName, Seq, Span, Submit, TaskIds, TaskNumber, Tick, Variants,
+    WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
 use proptest::prelude::*;
@@ -37,6 +37,7 @@ fn graph() -> Arc<Submit> {
         profile_of: vec![],
         deps: Deps::new([vec![], vec![(TaskNumber(1), DepKind::AnyEnd)], vec![], vec![], vec![]]).unwrap(),
         owner: Owner::user("ann").in_project("ö"),
+        after: vec![JobDep { job: JobId(3), kind: DepKind::Failure }],
     })
 }
 

@@ -7,5 +7,5 @@
 mod server;
 mod worker;
 
-pub use server::{PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
+pub use server::{Chronicle, PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
 pub use worker::{Exit, Lane, StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};

@@ -58,6 +58,7 @@ impl Scheduler {
         let ids = self.settle_ids(job, &submit)?;
         submit.ids = TaskIds::Given(ids);
         self.check_deps(job, &submit)?;
+        self.check_after(job, &submit)?;
         let base = Ordinal(self.state.next_ordinal);
         let mut fx = Effects::default();
         self.emit(now, Fact::Submitted { job, base, submit: Arc::new(submit) }, &mut fx);
@@ -79,7 +80,9 @@ impl Scheduler {
             None => CloseOutcome::NotFound,
             Some(known) if !known.is_open => CloseOutcome::AlreadyClosed,
             Some(_) => {
-                self.emit(now, Fact::JobClosed { job }, &mut Effects::default());
+                let mut fx = Effects::default();
+                self.emit(now, Fact::JobClosed { job }, &mut fx);
+                self.settle(now, fx);
                 CloseOutcome::Closed
             }
         }
@@ -198,6 +201,21 @@ impl Scheduler {
                 Ok(IdList::range(first, *count))
             }
         }
+    }
+
+    /// Each job that is waited for is there, and does not wait for this one in turn.
+    fn check_after(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
+        // Nobody can wait for a job that there is not yet.
+        let is_known = self.state.jobs.contains_key(&job);
+        for dep in &submit.after {
+            if !self.state.jobs.contains_key(&dep.job) {
+                return Err(Refusal::NoJob(dep.job));
+            }
+            if is_known && self.state.waits_for(dep.job, job) {
+                return Err(invalid(&format!("job {job} cannot wait for job {}, which would wait for it", dep.job)));
+            }
+        }
+        Ok(())
     }
 
     /// Each dependency is a task at an earlier index, or of an earlier submit: cycles cannot be expressed.

@@ -14,14 +14,18 @@ impl Scheduler {
             let doomed = std::mem::take(&mut fx.doomed);
             let bereft = std::mem::take(&mut fx.bereft);
             let failed = std::mem::take(&mut fx.failed);
-            if doomed.is_empty() && bereft.is_empty() && failed.is_empty() {
+            let barred = std::mem::take(&mut fx.barred);
+            if doomed.is_empty() && bereft.is_empty() && failed.is_empty() && barred.is_empty() {
                 self.end_what_withdrawals_freed(now, &mut fx);
-                if fx.doomed.is_empty() {
+                if fx.doomed.is_empty() && fx.barred.is_empty() {
                     break;
                 }
                 continue; // Tasks that were submitted since may wait for what has just been ended.
             }
             self.abort_doomed(now, &doomed, &mut next);
+            for base in barred {
+                self.abort_barred(now, base, &mut next);
+            }
             for task in bereft {
                 self.check_crashes(now, task, &mut next);
             }
@@ -38,6 +42,14 @@ impl Scheduler {
 
     fn abort_doomed(&mut self, now: Tick, doomed: &[Ordinal], fx: &mut Effects) {
         let tasks = self.state.doomed_with(doomed);
+        if !tasks.is_empty() {
+            self.emit(now, Fact::TasksAborted { tasks: tasks.iter().collect() }, fx);
+        }
+    }
+
+    /// All tasks of a submit that waits for a job which came to another end.
+    fn abort_barred(&mut self, now: Tick, base: Ordinal, fx: &mut Effects) {
+        let tasks = self.state.unfinished(base, self.state.range_of(base));
         if !tasks.is_empty() {
             self.emit(now, Fact::TasksAborted { tasks: tasks.iter().collect() }, fx);
         }
@@ -88,6 +100,7 @@ impl Effects {
         self.freed.extend(later.freed);
         self.ended.extend(later.ended);
         self.doomed = later.doomed;
+        self.barred = later.barred;
         self.bereft = later.bereft;
         self.failed = later.failed;
     }

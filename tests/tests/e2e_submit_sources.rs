@@ -56,8 +56,8 @@ fn entries_of_lines_and_json() {
         (&["--each-line=/dev/zero"], "line 1 of `/dev/zero` holds a zero byte"),
         (&["--from-json=/dev/zero"], "`/dev/zero` is not valid JSON"),
         (&["--each-line=missing"], "cannot open `missing`: No such file or directory"),
-        (&["--each-line=empty"], "there is nothing to submit: there are no entries"),
-        (&["--each-line=lines", "--array=7-9"], "there is nothing to submit: no id has an entry"),
+        (&["--each-line=empty"], "there is nothing to submit: no task has an entry"),
+        (&["--each-line=lines", "--array=7-9"], "there is nothing to submit: no task has an entry"),
         (&["--each-line=."], "Is a directory"),
     ] {
         let output = cluster.hq(&[&["submit"], args, &["true"]].concat());

@@ -1,6 +1,7 @@
 //! The commands: one file each, with its options and what it does.
 
 mod job;
+mod journal;
 mod output_log;
 mod server;
 mod simulate;

@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{job, output_log, server, simulate, submit, task, worker};
+use super::{job, journal, output_log, server, simulate, submit, task, worker};
 use crate::context::Context;
 
 /// Run tasks on many machines: a server, its workers, and the jobs that are submitted to it.
@@ -20,6 +20,9 @@ pub(crate) enum Command {
     /// Workers: start, stop, list, look at, wait for
     #[command(subcommand, arg_required_else_help = true)]
     Worker(worker::Command),
+    /// The journal: print its events, follow them
+    #[command(subcommand, arg_required_else_help = true)]
+    Journal(journal::Command),
     /// Streamed outputs: print, count, export
     OutputLog(output_log::Args),
     /// How would it run? Jobs, a cluster and policies in virtual time
@@ -43,6 +46,7 @@ impl Command {
             Self::Task(command) => command.run(context).await,
             Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
+            Self::Journal(command) => command.run(context).await,
             Self::OutputLog(args) => args.run(context),
             Self::Simulate(args) => simulate::run(args, context).await,
         }

@@ -157,6 +157,7 @@ impl Reader<'_> {
             profile_of,
             deps,
             owner: Owner::default(),
+            after: vec![],
         })
     }
 
@@ -216,7 +217,7 @@ impl Reader<'_> {
     }
 
     fn look_for_unknown(&mut self, template: &[u8], place: &str) {
-        if let Some(warning) = program::unknown(template, place) {
+        if let Some(warning) = program::unknown(template, &[], place) {
             self.warn(warning);
         }
     }

@@ -100,6 +100,11 @@ impl Output {
         self.flush()
     }
 
+    /// Says that the output is complete although it may be empty, in a form of its own.
+    pub(crate) const fn wrote_all(&mut self) {
+        self.wrote = true;
+    }
+
     /// Bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.wrote = true;

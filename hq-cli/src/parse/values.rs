@@ -1,6 +1,6 @@
 //! Readers of option values: each returns what is wrong as text for clap.
 
-use hq_core::{Amount, IdList, Quantity, Request, ResourceDef, ResourceEntry, Span};
+use hq_core::{Amount, IdList, Owner, Quantity, Request, ResourceDef, ResourceEntry, Span};
 
 use super::caret::{ids_error, resource_error};
 
@@ -54,6 +54,14 @@ pub(crate) fn job_name(text: &str) -> Result<String, String> {
     }
     if text.contains(['\n', '\t']) {
         return Err("a name must not contain a newline or a tab".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// The name of a user or a project.
+pub(crate) fn party(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > Owner::NAME_MAX || text.contains(char::is_control) {
+        return Err(format!("expected a name of at most {} bytes without control characters", Owner::NAME_MAX));
     }
     Ok(text.to_owned())
 }

@@ -266,6 +266,7 @@ pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
     let explained = |workers| Explanation {
         standing: Standing::Infeasible,
         dependencies: 0,
+        jobs: IdList::default(),
         unmet: IdList::default(),
         queue: None,
         blockers: vec![],
@@ -285,4 +286,92 @@ pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
         explained(vec![fit(1, vec![vec![nodes(2)]]), fit(2, vec![vec![nodes(1)]]), fit(3, vec![vec![nodes(2)]])]),
         explained(vec![fit(1, variants)]),
     ]
+}
+
+/// One event of each kind, as a server tells them.
+pub(crate) fn events() -> Vec<hq_core::Event> {
+    use hq_core::{
+        EventKind, FailedRun, FinishedTask, GpuState, HardwareState, LossReason, NetworkCounters, Seq, Share,
+    };
+    let at = |ms: u64| WallTime(START + ms * 1_000);
+    let spec = |name: &str| JobSpec { name: name.into(), max_fails: Some(2) };
+    let mut submit = array(IdList::parse("0-8:4").expect("ids"), program(&["true"]), one_cpu());
+    submit.profiles[0].time_limit = Some(Span::millis(1_500));
+    let mut graph = (*graph_job().submits[0].submit).clone();
+    graph.job = JobTarget::Attach(JobId(2));
+    let run = |workers: &[u32]| FailedRun {
+        instance: Instance(1),
+        variant: 1,
+        workers: workers.iter().map(|id| WorkerId(*id)).collect(),
+        started: at(30),
+    };
+    let finished = |task, started| FinishedTask {
+        task: TaskNumber(task),
+        instance: Instance(0),
+        started: at(started),
+        ended: at(started + 5),
+    };
+    let started = |job, task, instance, workers: &[u32]| EventKind::TaskStarted {
+        job: JobId(job),
+        task: TaskNumber(task),
+        instance: Instance(instance),
+        variant: 0,
+        workers: workers.iter().map(|id| WorkerId(*id)).collect(),
+    };
+    let state = HardwareState {
+        at: at(12),
+        cpus: vec![Share(1_000), Share(10_000)],
+        memory_total: 1 << 30,
+        memory_free: 1 << 20,
+        network: NetworkCounters { rx_bytes: 1, tx_bytes: 2, rx_packets: 3, tx_packets: 4, rx_errors: 5, tx_errors: 6 },
+        nvidia: Some(vec![GpuState { id: "BUS1".into(), processor: Share(1_000), memory: Share(5_000) }]),
+        amd: None,
+    };
+    let ids = |text: &str| IdList::parse(text).expect("ids");
+    let kinds = vec![
+        (0, EventKind::ServerStarted { server_uid: "asShcJ".into() }),
+        (10, EventKind::WorkerConnected { worker: WorkerId(1), config: Arc::clone(&busy_worker().config) }),
+        (12, EventKind::WorkerOverview { worker: WorkerId(1), state: Box::new(state) }),
+        (14, EventKind::JobSubmitted { job: JobId(1), spec: Some(spec("true")), tasks: 3, submit: Arc::new(submit) }),
+        (15, EventKind::JobOpened { job: JobId(2), spec: spec("open") }),
+        (16, EventKind::JobSubmitted { job: JobId(2), spec: None, tasks: 2, submit: Arc::new(graph) }),
+        (20, started(1, 0, 0, &[1])),
+        (
+            40,
+            EventKind::TasksFinished {
+                job: JobId(1),
+                workers: vec![WorkerId(1)],
+                variant: 0,
+                tasks: vec![finished(0, 20), finished(4, 26)],
+            },
+        ),
+        (41, EventKind::TaskNotify { job: JobId(2), task: TaskNumber(0), worker: WorkerId(1), message: "hi".into() }),
+        (42, started(2, 0, 1, &[1, 2])),
+        (
+            43,
+            EventKind::TaskFailed {
+                job: JobId(2),
+                task: TaskNumber(0),
+                error: "Program terminated with exit code 1.".into(),
+                run: Some(run(&[1, 2])),
+            },
+        ),
+        (
+            44,
+            EventKind::TaskFailed {
+                job: JobId(1),
+                task: TaskNumber(8),
+                error: "Time limit reached".into(),
+                run: Some(run(&[1])),
+            },
+        ),
+        (45, EventKind::TasksAborted { job: JobId(2), tasks: ids("1") }),
+        (46, EventKind::JobClosed { job: JobId(2) }),
+        (47, EventKind::TasksCanceled { job: JobId(3), tasks: ids("5-6") }),
+        (48, EventKind::JobCanceled { job: JobId(3), reason: Some("no need".into()) }),
+        (49, EventKind::JobCompleted { job: JobId(1) }),
+        (50, EventKind::WorkerLost { worker: WorkerId(1), reason: LossReason::HeartbeatLost }),
+    ];
+    let event = |(i, (ms, kind))| hq_core::Event { seq: Seq(i as u64 + 1), at: at(ms), kind };
+    kinds.into_iter().enumerate().map(event).collect()
 }

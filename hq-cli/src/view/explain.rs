@@ -14,7 +14,7 @@ pub(crate) fn explanation(job: JobId, task: TaskNumber, explanation: &Explanatio
 
 fn readiness(job: JobId, task: TaskNumber, explanation: &Explanation) -> String {
     let task = format!("Task {job}@{task}");
-    match (explanation.dependencies, explanation.unmet.len()) {
+    match (explanation.dependencies, explanation.unmet.len() + explanation.jobs.len()) {
         (0, _) => format!("{task} is ready to run because it has no dependencies."),
         (1, 0) => format!("{task} is ready to run because its dependency is finished."),
         (all, 0) => format!("{task} is ready to run because all {all} dependencies are finished."),
@@ -108,7 +108,7 @@ pub(crate) fn explanation_json(job: JobId, task: TaskNumber, explanation: &Expla
         "task_id": { "job_id": job, "job_task_id": task },
         "explanation": {
             "n_task_deps": explanation.dependencies,
-            "n_waiting_deps": explanation.unmet.len(),
+            "n_waiting_deps": explanation.unmet.len() + explanation.jobs.len(),
             "workers": explanation.workers.iter().map(worker).collect::<Value>(),
         },
     })

@@ -46,7 +46,7 @@ pub(crate) fn job_details(detail: &JobDetail, now: WallTime) -> Table {
     let mut submit_dir = None;
     if let [one] = &detail.submits[..] {
         let body = body(&one.submit);
-        if let Body::Array(spec) = &body {
+        if let Body::Array(spec) | Body::Template(spec, _) = &body {
             array(&mut table, detail, &one.submit, spec);
         }
         submit_dir = body.program(&one.submit, 0).map(|spec| lossy(&spec.submit_dir));

@@ -93,7 +93,7 @@ pub(crate) fn task_json(detail: &JobDetail, row: &TaskRow<'_>) -> Value {
 fn submit_json(detail: &JobDetail, submit: &Submit) -> Value {
     let Some(profile) = submit.profiles.first() else { return json!({ "graph": [] }) };
     match body(submit) {
-        Body::Array(spec) => {
+        Body::Array(spec) | Body::Template(spec, _) => {
             let paths = common_paths(&spec, detail.info.id, &detail.server_uid);
             json!({ "array": description(&spec, paths, profile) })
         }

@@ -1,5 +1,5 @@
 use hq_core::{
-    Instance, JobId, PROGRAM_KIND, ProgramBody, ProgramSpec, Stdio, Submit, TaskNumber,
+    Blob, Gap, Instance, JobId, PROGRAM_KIND, ProgramBody, ProgramSpec, ProgramTemplate, Stdio, Submit, TaskNumber,
     placeholder::{Placeholders, output_path, stream_dir, working_dir},
 };
 
@@ -8,6 +8,8 @@ use hq_core::{
 pub(crate) enum Body {
     /// All run this program.
     Array(ProgramSpec),
+    /// All run this one but for its gaps, with their names where values go.
+    Template(ProgramSpec, Box<ProgramTemplate>),
     /// Each has a program of its own.
     Graph,
     /// Something that is not a program, or not readable.
@@ -21,9 +23,16 @@ pub(crate) fn body(submit: &Submit) -> Body {
     }
     match postcard::from_bytes(&submit.shared) {
         Ok(ProgramBody::Same(spec)) => Body::Array(spec),
+        Ok(ProgramBody::Template(template)) => Body::Template(outline(&template), template),
         Ok(ProgramBody::PerTask) => Body::Graph,
         Err(_) => Body::Other,
     }
+}
+
+/// The program with the names of its gaps.
+fn outline(template: &ProgramTemplate) -> ProgramSpec {
+    let name = |gap: &Gap| if gap.name.is_empty() { "{}".to_owned() } else { format!("%{{{}}}", gap.name) };
+    template.fill(&template.gaps.iter().map(|gap| Blob::from(name(gap).as_bytes())).collect::<Vec<_>>())
 }
 
 impl Body {
@@ -31,6 +40,10 @@ impl Body {
     pub(crate) fn program(&self, submit: &Submit, index: u64) -> Option<ProgramSpec> {
         match self {
             Self::Array(spec) => Some(spec.clone()),
+            Self::Template(outline, template) => match postcard::from_bytes::<Vec<Blob>>(submit.parts.get(index)) {
+                Ok(values) => Some(template.fill(&values)),
+                Err(_) => Some(outline.clone()),
+            },
             Self::Graph => postcard::from_bytes(submit.parts.get(index)).ok(),
             Self::Other => None,
         }

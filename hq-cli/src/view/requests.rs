@@ -48,7 +48,8 @@ pub(super) fn requests_json(profile: &Profile) -> Value {
     profile.variants.iter().map(variant).collect()
 }
 
-fn quantity_json(quantity: Quantity) -> Value {
+/// How much, by policy, in 1/10,000.
+pub(super) fn quantity_json(quantity: Quantity) -> Value {
     match quantity {
         Quantity::All => json!("All"),
         Quantity::Amount(amount, policy) => {

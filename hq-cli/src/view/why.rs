@@ -29,6 +29,14 @@ pub(crate) fn why(job: &JobDetail, task: TaskNumber, explained: &Explanation) ->
 fn standing(explained: &Explanation) -> String {
     match explained.standing {
         Standing::Running => "runs.".to_owned(),
+        Standing::Dependencies if explained.unmet.is_empty() => {
+            let count = explained.jobs.len();
+            format!(
+                "waits for {}: {}",
+                counted(count, "job that is not completed", "jobs that are not completed"),
+                explained.jobs
+            )
+        }
         Standing::Dependencies => format!(
             "waits for {}: {}",
             counted(explained.unmet.len(), "task that has not finished", "tasks that have not finished"),
@@ -157,6 +165,8 @@ mod tests {
         let unmet = IdList::parse("1,3-4").expect("ids");
         case("dependencies", &Explanation { standing: Standing::Dependencies, unmet, ..time.clone() });
         let backlog = Standing::Backlog { worker: WorkerId(3), ahead: 1, is_called_back: true };
+        let jobs = IdList::parse("3-4").expect("ids");
+        case("jobs", &Explanation { standing: Standing::Dependencies, jobs, ..time.clone() });
         case("backlog", &Explanation { standing: backlog, ..variants.clone() });
         let blocker = Blocker { job: JobId(7), task: TaskNumber(2), priority: 5, rank: (0, 0), waiting: 4, nodes: 2 };
         let queue = QueuePlace { order: "priority".into(), priority: -1, rank: (1, 0), ahead: 2, better: 7 };

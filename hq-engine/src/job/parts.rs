@@ -134,6 +134,7 @@ impl Encoder {
             deps: Deps::new(tasks.iter().map(|task| task.deps.iter().copied()))
                 .ok_or(JobError::TooLarge("it has more than 2^32 dependencies"))?,
             owner: Owner::default(),
+            after: vec![],
         })
     }
 

@@ -113,7 +113,7 @@ fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
     }
 }
 
-fn read_beginning(path: &Path, file: &File) -> Result<Beginning, OpenError> {
+pub(super) fn read_beginning(path: &Path, file: &File) -> Result<Beginning, OpenError> {
     let mut bytes = [0; HEADER_LEN];
     let mut len = 0;
     while len < HEADER_LEN {

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Deps, Ends, EventKind, Fact, Instance, JobTarget, LossReason, Ordinal, Parts, Submit, TaskIds, WorkerId,
+    Deps, Ends, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, Submit, TaskIds, WorkerId,
 };
 
-use super::{book::JobBook, grants::GrantBook};
+use super::{book::JobBook, grants::GrantBook, wall::Wall};
 
 /// What the feed keeps of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub(super) fn tell(
     fact: &Fact,
     jobs: &JobBook,
     grants: &GrantBook,
+    wall: &Wall,
     instance: impl FnOnce(Ordinal) -> Instance,
     stories: &mut Vec<Story>,
 ) {
@@ -65,9 +66,16 @@ pub(super) fn tell(
             stories.push(Story::Finished { workers, variant, ends: ends.clone() });
             return;
         }
-        Fact::TaskFailed { task, error, .. } => {
-            let Some((job, task)) = jobs.locate(*task) else { return };
-            EventKind::TaskFailed { job, task, error: error.clone() }
+        Fact::TaskFailed { grant, task: ordinal, start, error } => {
+            let Some((job, task)) = jobs.locate(*ordinal) else { return };
+            let grant = grant.and_then(|grant| grants.get(grant));
+            let run = grant.zip(*start).map(|(grant, start)| FailedRun {
+                instance: instance(*ordinal),
+                variant: grant.variant,
+                workers: grant.workers.clone(),
+                started: wall.of(start),
+            });
+            EventKind::TaskFailed { job, task, error: error.clone(), run }
         }
         Fact::TasksCanceled { tasks } => {
             let events = jobs.numbers(tasks).into_iter();
@@ -84,20 +92,21 @@ pub(super) fn tell(
     stories.push(Story::Told(event));
 }
 
-/// A submit without what each task has for itself, so that it is small however many tasks it has.
+/// A submit with what its first task has for itself and no other, so that it is small however many tasks it has.
 fn outline(submit: &Submit) -> Submit {
     // Field by field, as the others are what must not be copied.
-    let Submit { job, ids, kind, shared, parts: _, profiles, profile_of: _, deps: _, owner } = submit;
+    let Submit { job, ids, kind, shared, parts, profiles, profile_of: _, deps: _, owner, after } = submit;
     Submit {
         job: job.clone(),
         ids: ids.clone(),
         kind: kind.clone(),
         shared: shared.clone(),
-        parts: Parts::default(),
+        parts: parts.slice(0, 1),
         profiles: profiles.first().cloned().into_iter().collect(),
         profile_of: vec![],
         deps: Deps::default(),
         owner: owner.clone(),
+        after: after.clone(),
     }
 }
 
@@ -113,7 +122,10 @@ impl Story {
                         TaskIds::Given(ids) => ids.runs().len(),
                         TaskIds::Next(_) => 0,
                     };
-                    512 + spec.as_ref().map_or(0, |spec| spec.name.len()) + submit.shared.len() + runs * 24
+                    512 + spec.as_ref().map_or(0, |spec| spec.name.len())
+                        + submit.shared.len()
+                        + submit.parts.get(0).len()
+                        + runs * 24
                 }
                 EventKind::TaskNotify { message, .. } => message.len(),
                 EventKind::WorkerOverview { state, .. } => {

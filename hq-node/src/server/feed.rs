@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, VecDeque};
 
-use hq_core::{Event, EventKind, FinishedTask, Instance, JobId, Ordinal, Seq, TaskNumber, Tick};
+use hq_core::{Event, EventKind, FinishedTask, Instance, JobId, Ordinal, Seq, TaskNumber, Tick, WallTime};
 
 use super::{events::Story, wall::Wall};
 
@@ -132,46 +132,55 @@ impl Entry {
         find: &impl Fn(Ordinal) -> Option<(JobId, TaskNumber, Instance)>,
         events: &mut Vec<Event>,
     ) -> usize {
-        let at = wall.of(self.at);
-        let wanted = |job: Option<JobId>| jobs.is_none_or(|jobs| job.is_some_and(|job| jobs.contains(&job)));
-        let (workers, variant, ends) = match &self.story {
-            Story::Told(kind) => {
-                if wanted(kind.job()) {
-                    events.push(Event { seq: self.seq, at, kind: kind.clone() });
-                }
-                return 0;
-            }
-            Story::Finished { workers, variant, ends } => (workers, *variant, ends),
-        };
-        let mut count = 0;
-        let mut last: Option<(JobId, Vec<FinishedTask>)> = None;
-        let mut close = |last: Option<(JobId, Vec<FinishedTask>)>| {
-            if let Some((job, tasks)) = last {
-                let workers = workers.clone();
-                events.push(Event {
-                    seq: self.seq,
-                    at,
-                    kind: EventKind::TasksFinished { job, workers, variant, tasks },
-                });
-            }
-        };
-        for end in ends.iter() {
-            count += 1;
-            let Some((job, task, instance)) = find(end.task).filter(|(job, ..)| wanted(Some(*job))) else { continue };
-            let finished = FinishedTask { task, instance, started: wall.of(end.start), ended: wall.of(end.end) };
-            match &mut last {
-                Some((same, tasks)) if *same == job => tasks.push(finished),
-                _ => close(last.replace((job, vec![finished]))),
-            }
-        }
-        close(last);
-        count
+        tell_story(&self.story, self.seq, wall.of(self.at), wall, jobs, find, events)
     }
+}
+
+/// Puts the events of a story that happened by fact `seq` at `at` into `events`; says how many ended tasks were looked
+/// at.
+pub(super) fn tell_story(
+    story: &Story,
+    seq: Seq,
+    at: WallTime,
+    wall: &Wall,
+    jobs: Option<&BTreeSet<JobId>>,
+    find: &impl Fn(Ordinal) -> Option<(JobId, TaskNumber, Instance)>,
+    events: &mut Vec<Event>,
+) -> usize {
+    let wanted = |job: Option<JobId>| jobs.is_none_or(|jobs| job.is_some_and(|job| jobs.contains(&job)));
+    let (workers, variant, ends) = match story {
+        Story::Told(kind) => {
+            if wanted(kind.job()) {
+                events.push(Event { seq, at, kind: kind.clone() });
+            }
+            return 0;
+        }
+        Story::Finished { workers, variant, ends } => (workers, *variant, ends),
+    };
+    let mut count = 0;
+    let mut last: Option<(JobId, Vec<FinishedTask>)> = None;
+    let mut close = |last: Option<(JobId, Vec<FinishedTask>)>| {
+        if let Some((job, tasks)) = last {
+            let workers = workers.clone();
+            events.push(Event { seq, at, kind: EventKind::TasksFinished { job, workers, variant, tasks } });
+        }
+    };
+    for end in ends.iter() {
+        count += 1;
+        let Some((job, task, instance)) = find(end.task).filter(|(job, ..)| wanted(Some(*job))) else { continue };
+        let finished = FinishedTask { task, instance, started: wall.of(end.start), ended: wall.of(end.end) };
+        match &mut last {
+            Some((same, tasks)) if *same == job => tasks.push(finished),
+            _ => close(last.replace((job, vec![finished]))),
+        }
+    }
+    close(last);
+    count
 }
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{End, Ends, WallTime, WorkerId};
+    use hq_core::{End, Ends, WorkerId};
 
     use super::*;
 

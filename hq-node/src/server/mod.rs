@@ -8,6 +8,7 @@ mod api;
 mod attention;
 mod book;
 mod check;
+mod chronicle;
 mod client_session;
 mod durability;
 mod events;
@@ -25,4 +26,5 @@ mod worker_links;
 mod worker_session;
 
 pub use api::{PeerRole, ServerConfig, ServerInput, ServerOutput};
+pub use chronicle::Chronicle;
 pub use machine::ServerNode;

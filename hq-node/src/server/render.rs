@@ -63,7 +63,7 @@ fn shown(submit: &Arc<Submit>, bodies: bool) -> Arc<Submit> {
         return Arc::clone(submit);
     }
     // Field by field, as the parts are what must not be copied.
-    let Submit { job, ids, kind, shared, parts: _, profiles, profile_of, deps, owner } = &**submit;
+    let Submit { job, ids, kind, shared, parts: _, profiles, profile_of, deps, owner, after } = &**submit;
     Arc::new(Submit {
         job: job.clone(),
         ids: ids.clone(),
@@ -74,6 +74,7 @@ fn shown(submit: &Arc<Submit>, bodies: bool) -> Arc<Submit> {
         profile_of: profile_of.clone(),
         deps: deps.clone(),
         owner: owner.clone(),
+        after: after.clone(),
     })
 }
 

@@ -79,7 +79,7 @@ impl ServerNode {
         let scheduler = &self.scheduler;
         let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();
         let mut stories = std::mem::take(&mut self.stories);
-        tell(&fact, &self.jobs, &self.grants, instance, &mut stories);
+        tell(&fact, &self.jobs, &self.grants, &self.wall, instance, &mut stories);
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);

@@ -206,7 +206,7 @@ impl World {
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
             FromWorker::Leaving { .. } => panic!("no limit is set"),
             FromWorker::Notify { .. } | FromWorker::Overview(_) | FromWorker::Output(_) => {
-                panic!("no task says a word, and nobody watches the hardware or listens")
+                panic!("nobody said a word, or listens")
             }
         }
     }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use hq_core::{Explanation, IdList, Ordinal, QueuePlace, Standing, TaskNumber, TaskState, Tick, WorkerFit};
+use hq_core::{Explanation, IdList, JobId, Ordinal, QueuePlace, Standing, TaskNumber, TaskState, Tick, WorkerFit};
 
 use super::held::Held;
 use crate::{
@@ -22,6 +22,8 @@ impl Scheduler {
         let (base, submit) = self.state.submit_of(task)?;
         let index = task.0 - base.0;
         let (dependencies, unmet) = self.dependencies(submit, index);
+        let (awaited, jobs) = self.awaited_jobs(submit);
+        let dependencies = dependencies + awaited;
         let key = submit.key(index);
         let waits = self.state.ready.get(&key).is_some_and(|set| set.contains(task));
         let rank = self.rank(now, key).filter(|_| waits);
@@ -33,12 +35,12 @@ impl Scheduler {
         };
         let standing = match state {
             TaskState::Running => Standing::Running,
-            _ if !unmet.is_empty() => Standing::Dependencies,
+            _ if !unmet.is_empty() || !jobs.is_empty() => Standing::Dependencies,
             _ if !waits => self.standing_in_lane(task),
             _ => standing_in_queue(&workers),
         };
         let queue = rank.map(|rank| self.queue_place(now, task, key, rank));
-        Some(Explanation { standing, dependencies, unmet, queue, blockers: held.into_blockers(), workers })
+        Some(Explanation { standing, dependencies, unmet, jobs, queue, blockers: held.into_blockers(), workers })
     }
 
     /// How many tasks it depends on, and those of them that have not ended.
@@ -49,6 +51,14 @@ impl Scheduler {
             found.is_some_and(|state| !state.is_end())
         };
         let open = all.iter().filter(is_open).map(|on| on.0);
+        (all.len() as u64, IdList::from_numbers(open).unwrap_or_default())
+    }
+
+    /// How many jobs have to be completed first, and those of them that are not.
+    fn awaited_jobs(&self, submit: &SubmitState) -> (u64, IdList) {
+        let all: BTreeSet<u32> = submit.submit.after.iter().map(|dep| dep.job.0).collect();
+        let is_open = |job: &u32| self.state.jobs.get(&JobId(*job)).is_some_and(|known| !known.is_completed());
+        let open = all.iter().copied().filter(is_open);
         (all.len() as u64, IdList::from_numbers(open).unwrap_or_default())
     }
 

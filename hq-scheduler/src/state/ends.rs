@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hq_core::{DepKind, End, Ends, GrantId, IdList, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
 
-use super::{Effects, Entry, QueueKey, State};
+use super::{Effects, Entry, QueueKey, State, runs};
 
 impl State {
     /// Tasks of a lane that finished.
@@ -93,8 +93,8 @@ impl State {
             let mut bare: RangeSet = open.clone();
             let recorded: Vec<(Ordinal, Entry)> =
                 self.records.in_range(range).filter(|(_, entry)| !entry.state.is_end()).collect();
+            runs(recorded.iter().map(|(task, _)| *task)).into_iter().for_each(|run| _ = bare.remove(run));
             for (task, mut entry) in recorded {
-                bare.remove(OrdinalRange::one(task));
                 if entry.state == TaskState::Running {
                     ran += 1;
                     entry.took = at.since(entry.start);
@@ -135,14 +135,15 @@ impl State {
         let job_id = submit.job;
         let has_graph = submit.graph.is_some();
         let Some(job) = self.jobs.get_mut(&job_id) else { return };
+        let has_cross = !job.cross.is_empty();
         if job.counts.is_terminated() && job.ended.is_none() {
             job.ended = Some(at);
             fx.ended.insert(job_id);
+            self.open_gates(job_id, fx);
         }
         if end == TaskState::Failed {
             fx.failed.insert(job_id);
         }
-        let has_cross = !job.cross.is_empty();
         if !has_graph && !has_cross {
             return;
         }
@@ -180,7 +181,7 @@ impl State {
     /// Puts tasks (of any number of submits) into the queues of those that could start.
     pub(super) fn insert_ready(&mut self, range: OrdinalRange, fx: &mut Effects) {
         for (base, part) in self.split_by_submit(range) {
-            let Some(submit) = self.submits.get(&base) else { continue };
+            let Some(submit) = self.submits.get(&base).filter(|submit| submit.shut == 0) else { continue };
             for (key, run) in runs_by_key(submit, base, part) {
                 self.ready.entry(key).or_default().insert(run);
                 fx.ready.insert(key);
@@ -192,20 +193,19 @@ impl State {
     /// Takes tasks of one submit out of the queues; says how many were there.
     pub(super) fn remove_ready(&mut self, base: Ordinal, range: OrdinalRange, fx: &mut Effects) -> u64 {
         let Some(submit) = self.submits.get(&base) else { return 0 };
-        let runs: Vec<_> = if submit.submit.profile_of.is_empty() {
-            vec![(submit.key(0), range)]
-        } else {
-            runs_by_key(submit, base, range)
-        };
-        let mut removed = 0;
-        for (key, run) in runs {
-            if let Some(set) = self.ready.get_mut(&key) {
-                removed += set.remove(run);
-                fx.moved.insert(key);
-                if set.is_empty() {
-                    self.ready.remove(&key);
-                }
-            }
+        if submit.submit.profile_of.is_empty() {
+            return self.leave_queue(submit.key(0), range, fx);
+        }
+        let runs = runs_by_key(submit, base, range);
+        runs.into_iter().map(|(key, run)| self.leave_queue(key, run, fx)).sum()
+    }
+
+    fn leave_queue(&mut self, key: QueueKey, range: OrdinalRange, fx: &mut Effects) -> u64 {
+        let Some(set) = self.ready.get_mut(&key) else { return 0 };
+        let removed = set.remove(range);
+        fx.moved.insert(key);
+        if set.is_empty() {
+            self.ready.remove(&key);
         }
         removed
     }
@@ -261,6 +261,7 @@ impl State {
             submit: submit.clone(),
             keys,
             graph: None,
+            shut: self.add_gates(base, &submit.after, fx),
             canceled: RangeSet::new(),
             aborted: RangeSet::new(),
         };

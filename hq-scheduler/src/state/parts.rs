@@ -38,6 +38,8 @@ pub(crate) struct SubmitState {
     /// Queue per profile.
     pub(crate) keys: Vec<QueueKey>,
     pub(crate) graph: Option<Graph>,
+    /// Jobs that it still waits for as a whole: none of its tasks is ready before that is 0.
+    pub(crate) shut: u32,
     /// Ended without ever having a record.
     pub(crate) canceled: RangeSet,
     /// Ended without ever having a record.

@@ -39,5 +39,5 @@ pub(super) fn submit(first: usize, tasks: &[WorkloadTask], job: Option<JobId>) -
     let (shared, parts) = (Blob::default(), Parts::default());
     let user = tasks.first().and_then(|task| task.user);
     let owner = user.map_or_else(Owner::default, |user| Owner::user(format!("user{user}")));
-    Some(Submit { job: target, ids, kind, shared, parts, profiles, profile_of, deps, owner })
+    Some(Submit { job: target, ids, kind, shared, parts, profiles, profile_of, deps, owner, after: vec![] })
 }

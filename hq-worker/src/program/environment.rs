@@ -45,7 +45,13 @@ fn is_private(name: &[u8]) -> bool {
     // The key of the run that the worker is part of becomes part of those of its tasks.
     let is_key = name == RUN_KEY.as_bytes();
     let mut private = NOT_INHERITED.iter().chain(&PER_TASK);
-    !is_key && private.any(|private| private.as_bytes() == name) || name.starts_with(b"HQ_RESOURCE_")
+    let is_per_task = name.starts_with(b"HQ_RESOURCE_") || is_of_entry(name);
+    !is_key && private.any(|private| private.as_bytes() == name) || is_per_task
+}
+
+/// Whether it is a variable that tells a task what it is about among many.
+pub(super) fn is_of_entry(name: &[u8]) -> bool {
+    name == b"HQ_ENTRY" || name.starts_with(b"HQ_SWEEP_")
 }
 
 /// What all tasks of a submit in one lane have: the worker's variables, the user's, then ours.
@@ -135,6 +141,7 @@ mod tests {
             ("BASH_ENV", true),
             ("HQ_ACCESS_KEY", true),
             ("HQ_ENTRY", true),
+            ("HQ_SWEEP_x", true),
             ("HQ_RUN_KEY", false),
             ("HQ_RESOURCE_VALUES_gpus", true),
         ] {

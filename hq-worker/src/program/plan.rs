@@ -2,11 +2,13 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Write},
     os::fd::AsRawFd,
+    sync::Arc,
 };
 
-use hq_core::{PROGRAM_KIND, ProgramBody, ProgramSpec, SubmitBody};
+use hq_core::{Blob, PROGRAM_KIND, ProgramBody, ProgramSpec, ProgramTemplate, SubmitBody};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
+use super::environment::is_of_entry;
 use crate::process::StringTable;
 
 /// A program as its user described it, made ready as far as it is the same for all runs.
@@ -17,7 +19,7 @@ pub(super) struct Plan {
     /// Its arguments.
     pub(super) args: StringTable,
     /// What it reads, in memory, sealed.
-    stdin: Option<File>,
+    stdin: Option<Arc<File>>,
 }
 
 /// The shared part of a submit, read once.
@@ -27,6 +29,40 @@ pub(super) enum Shared {
     Same(Box<Plan>),
     /// The parts are programs.
     PerTask,
+    /// One program with gaps; the parts fill them.
+    Template(Box<Template>),
+}
+
+/// A program with gaps.
+#[derive(Debug)]
+pub(super) struct Template {
+    template: ProgramTemplate,
+    /// With its gaps empty: what tasks have in common.
+    pub(super) common: Plan,
+}
+
+impl Template {
+    fn new(mut template: ProgramTemplate) -> Result<Self, String> {
+        let is_gaps = |name: &[u8]| template.gaps.iter().any(|gap| gap.env.as_bytes() == name);
+        template.spec.env.retain(|(name, _)| !is_gaps(name));
+        if let Some(gap) = template.gaps.iter().find(|gap| !gap.env.is_empty() && !is_of_entry(gap.env.as_bytes())) {
+            return Err(format!("`{}` is no variable of a single task", gap.env));
+        }
+        let common = Plan::new(template.fill(&[]))?;
+        Ok(Self { template, common })
+    }
+
+    /// The program of a task, and its variables.
+    ///
+    /// # Errors
+    /// As [`Shared::new`].
+    pub(super) fn of_part(&self, part: &[u8]) -> Result<(Plan, Vec<(String, Blob)>), String> {
+        let values: Vec<Blob> = decode(part)?;
+        let variables = self.template.variables(&values).map(|(name, value)| (name.to_owned(), value.clone()));
+        let variables = variables.collect();
+        let spec = ProgramSpec { stdin: None, ..self.template.fill(&values) };
+        Ok((Plan { stdin: self.common.stdin.clone(), ..Plan::new(spec)? }, variables))
+    }
 }
 
 impl Shared {
@@ -38,6 +74,7 @@ impl Shared {
         match decode(&body.shared)? {
             ProgramBody::Same(spec) => Ok(Self::Same(Box::new(Plan::new(spec)?))),
             ProgramBody::PerTask => Ok(Self::PerTask),
+            ProgramBody::Template(template) => Ok(Self::Template(Box::new(Template::new(*template)?))),
         }
     }
 }
@@ -61,7 +98,7 @@ impl Plan {
         }
         let stdin = spec.stdin.take().as_deref().map(in_memory).transpose();
         let stdin = stdin.map_err(|error| format!("cannot keep the standard input of the task in memory: {error}"))?;
-        Ok(Self { spec, args, stdin })
+        Ok(Self { spec, args, stdin: stdin.map(Arc::new) })
     }
 
     /// The standard input, to be read from its beginning; none for a program that reads nothing.

@@ -94,10 +94,20 @@ impl ProgramRun {
     fn try_launch(&self, launcher: &mut Launcher) -> Result<(Child, Kept), NotStarted> {
         let shared = self.shared()?;
         match &*shared {
-            Shared::Same(plan) => self.launch_plan(launcher, plan, &self.order.part, || self.frame(plan)),
+            Shared::Same(plan) => {
+                let entry = [("HQ_ENTRY", &self.order.part[..])];
+                let variables = if self.order.part.is_empty() { &[][..] } else { &entry };
+                self.launch_plan(launcher, plan, variables, || self.frame(plan))
+            }
             Shared::PerTask => {
                 let plan = Plan::of_part(&self.order.part)?;
                 self.launch_plan(launcher, &plan, &[], || self.new_frame(&plan).map(Arc::new))
+            }
+            Shared::Template(template) => {
+                let (plan, variables) = template.of_part(&self.order.part)?;
+                let variables: Vec<(&str, &[u8])> =
+                    variables.iter().map(|(name, value)| (name.as_str(), &value[..])).collect();
+                self.launch_plan(launcher, &plan, &variables, || self.frame(&template.common))
             }
         }
     }
@@ -125,7 +135,7 @@ impl ProgramRun {
         &self,
         launcher: &mut Launcher,
         plan: &Plan,
-        entry: &[u8],
+        variables: &[(&str, &[u8])],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
     ) -> Result<(Child, Kept), NotStarted> {
         let (order, spec) = (&self.order, &plan.spec);
@@ -140,7 +150,7 @@ impl ProgramRun {
         let cwd = placeholder::working_dir(&spec.cwd, &known);
         // First of all, so that they are there whatever else fails.
         let outputs = Outputs::create(spec, &cwd, &known, |dir| self.join(dir))?;
-        match self.launch_with(launcher, plan, &cwd, &outputs, entry, frame) {
+        match self.launch_with(launcher, plan, &cwd, &outputs, variables, frame) {
             Ok((child, task_dir, ticket)) => {
                 let (removals, feed) = outputs.begin();
                 Ok((child, Kept { task_dir, removals, ticket, feed }))
@@ -167,7 +177,7 @@ impl ProgramRun {
         plan: &Plan,
         cwd: &[u8],
         outputs: &Outputs,
-        entry: &[u8],
+        variables: &[(&str, &[u8])],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
     ) -> Result<(Child, Option<TaskDir>, Option<Ticket>), String> {
         let (order, spec) = (&self.order, &plan.spec);
@@ -177,7 +187,7 @@ impl ProgramRun {
         let task_dir =
             needs_dir.then(|| TaskDir::create(&self.common.work_dir, order, &self.common.task_dirs)).transpose()?;
         let ticket = self.ticket()?;
-        let own = self.own_variables(entry, task_dir.as_ref(), is_gang, ticket.as_ref())?;
+        let own = self.own_variables(variables, task_dir.as_ref(), is_gang, ticket.as_ref())?;
         let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
         let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;
         let null = self.common.null.as_fd();
@@ -213,7 +223,7 @@ impl ProgramRun {
     /// The variables of this run alone.
     fn own_variables(
         &self,
-        entry: &[u8],
+        variables: &[(&str, &[u8])],
         dir: Option<&TaskDir>,
         is_gang: bool,
         ticket: Option<&Ticket>,
@@ -228,8 +238,8 @@ impl ProgramRun {
         if let Some(ticket) = ticket {
             set("HQ_ACCESS_KEY", &ticket.access_key())?;
         }
-        if !entry.is_empty() {
-            set("HQ_ENTRY", entry)?;
+        for (name, value) in variables {
+            set(name, value)?;
         }
         let Some(dir) = dir else { return Ok(own) };
         set("HQ_TASK_DIR", dir.path().as_os_str().as_bytes())?;

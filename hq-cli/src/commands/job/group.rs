@@ -1,7 +1,7 @@
 use clap::Subcommand;
 
 use super::{
-    cancel, cat, close, forget, info, list, open, progress, status, submit_file, summary, task_ids, wait, why,
+    cancel, cat, close, forget, info, list, open, progress, rerun, status, submit_file, summary, task_ids, wait, why,
 };
 use crate::commands::submit;
 use crate::context::Context;
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Submit(Box<submit::Args>),
     /// Submit tasks that a file describes
     SubmitFile(submit_file::Args),
+    /// Submit the failed tasks of a job once more
+    Rerun(rerun::Args),
     /// Wait until jobs have ended
     Wait(wait::Args),
     /// Show how far jobs are until they have ended
@@ -50,6 +52,7 @@ impl Command {
             Self::Info(args) => info::run(args, context).await,
             Self::Submit(args) => submit::run(*args, context).await,
             Self::SubmitFile(args) => submit_file::run(args, context).await,
+            Self::Rerun(args) => rerun::run(args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
             Self::Progress(args) => progress::run(args, context).await,
             Self::Status(args) => status::run(args, context).await,

@@ -10,6 +10,7 @@ mod info;
 mod list;
 mod open;
 mod progress;
+mod rerun;
 mod status;
 mod submit_file;
 mod summary;

@@ -9,7 +9,11 @@ use anyhow::{Context as _, anyhow, bail};
 use hq_core::{Blob, JobId};
 use tracing::warn;
 
-use crate::{commands::submit::hand_over, context::Context, jobfile};
+use crate::{
+    commands::submit::{Relations, hand_over},
+    context::Context,
+    jobfile,
+};
 
 /// Larger files are none that somebody wrote.
 const FILE_MAX: u64 = 1 << 30;
@@ -50,6 +54,8 @@ pub(crate) struct Args {
     /// Submit to this open job
     #[arg(long, value_name = "ID")]
     job: Option<u32>,
+    #[command(flatten)]
+    relations: Relations,
 }
 
 /// Submits what a job file describes.
@@ -63,7 +69,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         warn!("{warning}");
     }
     let server = context.server().await?;
-    hand_over(file.submit, &server, &mut context.out).await?;
+    hand_over(args.relations.apply(file.submit), &server, &mut context.out).await?;
     Ok(())
 }
 

@@ -16,11 +16,13 @@ Examples:
   hq submit --array 1-100 --cpus 2 --name sweep ./simulate --fast
   hq submit --resource gpus/nvidia=0.5 --time-limit 1h --wait python3 train.py
   hq submit --each-line inputs.txt bash -c './analyse \"$HQ_ENTRY\"'
+  hq submit --sweep lr=0.1,0.01 --sweep seed=1..5 ./train --rate %{SWEEP_lr}   # 10 tasks; also $HQ_SWEEP_seed
+  hq submit --dependency afterok:12,13 ./merge
   hq submit --stdin python3 - < script.py
   hq submit --wait --output --array 1-3 hostname
   hq submit job.sh                     # options in lines `#HQ --cpus 4` of job.sh
 
-Placeholders in --cwd, --stdout and --stderr:
+Placeholders in --cwd, --stdout and --stderr (%{SWEEP_NAME} in the command as well):
   %{JOB_ID}  %{TASK_ID}  %{INSTANCE_ID}  %{SUBMIT_DIR}  %{CWD}  %{SERVER_UID}")]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -6,8 +6,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use hq_core::{
-    Blob, JobId, JobSpec, JobTarget, OnClose, PROGRAM_KIND, Pin, Profile, ProgramBody, ProgramSpec, Request,
-    ResourceEntry, ResourceName, Span, Stdio, Submit,
+    ArgPiece, Blob, Gap, JobId, JobSpec, JobTarget, OnClose, PROGRAM_KIND, Pin, Profile, ProgramBody, ProgramSpec,
+    ProgramTemplate, Request, ResourceEntry, ResourceName, Span, Stdio, Submit,
 };
 
 use super::{Options, tasks::Tasks};
@@ -45,10 +45,25 @@ pub(super) fn build(parts: Parts<'_>, submit_dir: &Path) -> anyhow::Result<Submi
         ..Profile::new(request(options)?)
     };
     let program = spec(options, parts.command, parts.stdin, submit_dir);
-    program::check(&program, parts.tasks.longest)?;
-    let shared = postcard::to_stdvec(&ProgramBody::Same(program)).context("cannot encode the program")?;
+    let body = body(program, parts.tasks.gaps, parts.tasks.longest)?;
+    let shared = postcard::to_stdvec(&body).context("cannot encode the program")?;
     let submit = Submit::array(job, parts.tasks.ids, PROGRAM_KIND, shared.into(), profile);
-    Ok(Submit { parts: parts.tasks.parts, ..submit })
+    Ok(options.relations.apply(Submit { parts: parts.tasks.parts, ..submit }))
+}
+
+/// The program with its gaps, if it has any.
+///
+/// # Errors
+/// For what no program can be given.
+fn body(mut program: ProgramSpec, gaps: Vec<Gap>, longest: usize) -> anyhow::Result<ProgramBody> {
+    let args: Vec<Vec<ArgPiece>> = program.args.iter().map(|arg| ProgramTemplate::pieces(&gaps, arg)).collect();
+    let used = args.iter().flatten().filter(|piece| matches!(piece, ArgPiece::Gap(_))).count();
+    program::check(&program, longest.saturating_mul(used + 1))?;
+    if gaps.is_empty() {
+        return Ok(ProgramBody::Same(program));
+    }
+    program.args = vec![];
+    Ok(ProgramBody::Template(Box::new(ProgramTemplate { spec: program, args, gaps })))
 }
 
 fn target(parts: &Parts<'_>) -> anyhow::Result<JobTarget> {

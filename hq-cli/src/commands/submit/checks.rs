@@ -1,5 +1,5 @@
 use anyhow::bail;
-use hq_core::placeholder;
+use hq_core::{Gap, placeholder};
 
 use super::Options;
 use crate::{
@@ -15,19 +15,19 @@ const FILES_MAX: u64 = 999;
 ///
 /// # Errors
 /// For what certainly is one.
-pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
+pub(super) fn check(args: &Options, tasks: u64, gaps: &[Gap]) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     let cwd = args.cwd.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
     if let Some(cwd) = cwd {
         if let Some(error) = has_cwd(cwd) {
             bail!("{error}");
         }
-        warnings.extend(unknown(cwd, "working directory path"));
+        warnings.extend(unknown(cwd, gaps, "working directory path"));
     }
     for (arg, channel) in [(&args.stdout, Channel::Stdout), (&args.stderr, Channel::Stderr)] {
         if let Some(StdioArg::File { path: Some(path), .. }) = arg {
-            warnings.extend(unknown(path, &format!("{} path", channel.name())));
-            if tasks > 1 && !differs_by_task(path, cwd) {
+            warnings.extend(unknown(path, gaps, &format!("{} path", channel.name())));
+            if tasks > 1 && !differs_by_task(path, cwd, gaps) {
                 warnings.push(format!(
                     "You have submitted an array job, but the `{}` path does not contain the task ID placeholder. \
                      Consider adding `%{{TASK_ID}}` to it, or the tasks will overwrite each other's output.",
@@ -64,11 +64,12 @@ pub(super) fn check(args: &Options, tasks: u64) -> anyhow::Result<Vec<String>> {
     Ok(warnings)
 }
 
-/// Whether each task has a path of its own: by its id, or by that of its directory.
-fn differs_by_task(path: &[u8], cwd: Option<&[u8]>) -> bool {
+/// Whether each task has a path of its own: by its id or a value of its own, or by those of its directory.
+fn differs_by_task(path: &[u8], cwd: Option<&[u8]>, gaps: &[Gap]) -> bool {
     let has = |template: &[u8], name: &str| placeholder::names(template).iter().any(|known| known == name);
     let is_in_cwd = has(path, "CWD") || !(path.starts_with(b"/") || has(path, "SUBMIT_DIR"));
-    has(path, "TASK_ID") || (is_in_cwd && cwd.is_some_and(|cwd| has(cwd, "TASK_ID")))
+    let differs = |template: &[u8]| has(template, "TASK_ID") || gaps.iter().any(|gap| has(template, &gap.name));
+    differs(path) || (is_in_cwd && cwd.is_some_and(differs))
 }
 
 #[cfg(test)]
@@ -107,7 +108,7 @@ mod tests {
         ] {
             let options = parse_submit(args).options;
             let tasks = options.array.as_ref().map_or(1, hq_core::IdList::len);
-            let warnings = check(&options, tasks).expect("only warnings");
+            let warnings = check(&options, tasks, &[]).expect("only warnings");
             match expected {
                 None => assert_eq!(warnings, Vec::<String>::new(), "{args:?}"),
                 Some(text) => {
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_directory_cannot_be_in_itself() {
-        let error = check(&parse_submit(&["--cwd=%{CWD}/x", "p"]).options, 1).expect_err("refused").to_string();
+        let error = check(&parse_submit(&["--cwd=%{CWD}/x", "p"]).options, 1, &[]).expect_err("refused").to_string();
         assert_eq!(error, "Working directory path cannot contain the working directory placeholder `%{CWD}`.");
     }
 }

@@ -8,11 +8,14 @@ mod entries;
 mod listen;
 mod on_notify;
 mod options;
+mod relations;
 mod run;
+mod sweeps;
 mod tasks;
 
 pub(crate) use args::Args;
-pub(crate) use run::{hand_over, run};
+pub(crate) use relations::Relations;
+pub(crate) use run::{hand_over, run, say_submitted};
 
 use options::Options;
 

@@ -2,9 +2,10 @@ use std::path::PathBuf;
 
 use hq_core::{CrashLimit, IdList, Quantity, ResourceEntry, Span};
 
+use super::relations::Relations;
 use crate::{
     args::PinArg,
-    parse::{self, EnvVar, EnvVarParser, StdioArg, StdioParser},
+    parse::{self, EnvVar, EnvVarParser, StdioArg, StdioParser, Sweep},
 };
 
 /// What can be said of a job and its tasks, on the command line and in `#HQ` lines.
@@ -61,6 +62,15 @@ pub(crate) struct Options {
     /// Make one task for each of these ids, e.g. `1-100`, `1,5-20:5`; of entries, only those of these ids
     #[arg(long, value_name = "IDS", value_parser = parse::reader(parse::ids))]
     pub(super) array: Option<IdList>,
+    /// Make one task for each combination of values: `x=1,2,3`, `x=1..100:5`, `x=@FILE` (its lines); may be repeated
+    ///
+    /// A task finds its value in the variable HQ_SWEEP_x; %{SWEEP_x} stands for it in the command, --cwd, --stdout and
+    /// --stderr. Ids are 0, 1, …; the last parameter changes fastest. With --array, only combinations of these ids.
+    #[arg(long, value_name = "NAME=VALUES", value_parser = parse::reader(parse::sweep), conflicts_with_all = ["each_line", "from_json"])]
+    pub(super) sweep: Vec<Sweep>,
+    /// Combine the first values of all --sweep, the second ones, …: as many of each
+    #[arg(long, requires = "sweep")]
+    pub(super) zip: bool,
     /// Tasks of a larger priority go first [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(super) priority: Option<i32>,
@@ -80,16 +90,18 @@ pub(crate) struct Options {
     /// How often a task may lose its worker: a number, `never-restart` or `unlimited` [default: 5]
     #[arg(long, value_name = "LIMIT", value_parser = parse::reader(parse::crash_limit))]
     pub(super) crash_limit: Option<CrashLimit>,
+    #[command(flatten)]
+    pub(super) relations: Relations,
 }
 
 impl Options {
     /// These, and from `lower` what is not given here. Lists are joined, `lower` first; where tasks come from is one thing.
     pub(super) fn over(self, lower: Self) -> Self {
-        let names_tasks = self.each_line.is_some() || self.from_json.is_some() || self.array.is_some();
-        let (each_line, from_json, array) = if names_tasks {
-            (self.each_line, self.from_json, self.array)
+        let names_entries = self.each_line.is_some() || self.from_json.is_some() || !self.sweep.is_empty();
+        let (each_line, from_json, array, sweep, zip) = if names_entries || self.array.is_some() {
+            (self.each_line, self.from_json, self.array, self.sweep, self.zip)
         } else {
-            (lower.each_line, lower.from_json, lower.array)
+            (lower.each_line, lower.from_json, lower.array, lower.sweep, lower.zip)
         };
         Self {
             name: self.name.or(lower.name),
@@ -107,12 +119,15 @@ impl Options {
             each_line,
             from_json,
             array,
+            sweep,
+            zip,
             priority: self.priority.or(lower.priority),
             time_limit: self.time_limit.or(lower.time_limit),
             stream: self.stream.or(lower.stream),
             live: self.live || lower.live,
             task_dir: self.task_dir || lower.task_dir,
             crash_limit: self.crash_limit.or(lower.crash_limit),
+            relations: self.relations.over(lower.relations),
         }
     }
 }

@@ -73,7 +73,7 @@ async fn run_listening(
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let (job, stream) = server.submit_listening(submit).await?;
-    announce(job, out)?;
+    say_submitted(job, out)?;
     out.flush()?;
     let listen = async {
         match listener {
@@ -91,16 +91,18 @@ pub(crate) async fn hand_over(submit: Submit, server: &Server, out: &mut Output)
         ClientReply::Submitted { job } => job,
         other => return Err(unexpected(other).into()),
     };
-    announce(job, out)?;
+    say_submitted(job, out)?;
     Ok(job)
 }
 
-fn announce(job: JobId, out: &mut Output) -> anyhow::Result<()> {
+/// Says as what job something was submitted.
+pub(crate) fn say_submitted(job: JobId, out: &mut Output) -> anyhow::Result<()> {
     match out.mode() {
-        Mode::Cli => out.line(&format!("Job submitted successfully, job ID: {job}")),
-        Mode::Json => out.json(&json!({ "id": job })),
-        Mode::Quiet => out.line(&job.to_string()),
+        Mode::Cli => out.line(&format!("Job submitted successfully, job ID: {job}"))?,
+        Mode::Json => out.json(&json!({ "id": job }))?,
+        Mode::Quiet => out.line(&job.to_string())?,
     }
+    Ok(())
 }
 
 /// Reads all that the submit is made of, and warns of what is probably a mistake.
@@ -112,7 +114,7 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
     let found = directives::read(args.directives, program, stdin.as_deref())?;
     let options = Options { live: args.output, ..args.options.over(found.options) };
     let tasks = Tasks::of(&options, args.job.is_some())?;
-    for warning in check(&options, tasks.ids.count())? {
+    for warning in check(&options, tasks.ids.count(), &tasks.gaps)? {
         warn!("{warning}");
     }
     let bytes = |arg: OsString| Blob::from(arg.into_vec());

@@ -1,9 +1,10 @@
-use anyhow::bail;
-use hq_core::{IdList, Parts, TaskIds};
+use anyhow::{Context as _, bail};
+use hq_core::{Blob, Gap, IdList, Parts, TaskIds};
 
 use super::{
     Options,
     entries::{self, Entries},
+    sweeps::{Combinations, gaps},
 };
 
 /// The tasks of a submit: their numbers and what each has for itself.
@@ -11,8 +12,10 @@ use super::{
 pub(super) struct Tasks {
     /// Their numbers.
     pub(super) ids: TaskIds,
-    /// An entry per task; empty where there are no entries.
+    /// An entry per task, or the values for `gaps`; empty where there are none.
     pub(super) parts: Parts,
+    /// What is filled in for each task; empty: parts are entries.
+    pub(super) gaps: Vec<Gap>,
     /// Length of the longest entry.
     pub(super) longest: usize,
 }
@@ -24,6 +27,10 @@ impl Tasks {
     /// For files that cannot be read, and entries that no task can have.
     pub(super) fn of(options: &Options, attach: bool) -> anyhow::Result<Self> {
         let wanted = options.array.as_ref();
+        if !options.sweep.is_empty() {
+            let (ids, parts, longest) = Combinations::new(&options.sweep, options.zip)?.tasks(wanted)?;
+            return Self::new(ids, wanted.is_none() && attach, parts, gaps(&options.sweep), longest);
+        }
         let entries = match (&options.each_line, &options.from_json) {
             (Some(file), _) => entries::each_line(file, wanted)?,
             (None, Some(file)) => entries::from_json(file, wanted)?,
@@ -31,17 +38,18 @@ impl Tasks {
         };
         let longest = Entries::longest(&entries);
         let (ids, parts) = entries.into_tasks()?;
-        if ids.is_empty() {
-            bail!(
-                "there is nothing to submit: {}",
-                if wanted.is_some() { "no id has an entry" } else { "there are no entries" }
-            );
-        }
-        let ids = match (wanted, u32::try_from(ids.len())) {
-            (None, Ok(count)) if attach => TaskIds::Next(count),
+        let (parts, gaps) = with_empty_ones(parts)?;
+        Self::new(ids, wanted.is_none() && attach, parts, gaps, longest)
+    }
+
+    /// `next`: the ids are only so many, behind those of the job.
+    fn new(ids: IdList, next: bool, parts: Parts, gaps: Vec<Gap>, longest: usize) -> anyhow::Result<Self> {
+        let ids = match u32::try_from(ids.len()) {
+            Ok(0) => bail!("there is nothing to submit: no task has an entry"),
+            Ok(count) if next => TaskIds::Next(count),
             _ => TaskIds::Given(ids),
         };
-        Ok(Self { ids, parts, longest })
+        Ok(Self { ids, parts, gaps, longest })
     }
 
     fn without_entries(array: Option<&IdList>, attach: bool) -> Self {
@@ -50,6 +58,17 @@ impl Tasks {
             None if attach => TaskIds::Next(1),
             None => TaskIds::Given(IdList::range(0, 1)),
         };
-        Self { ids, parts: Parts::default(), longest: 0 }
+        Self { ids, parts: Parts::default(), gaps: vec![], longest: 0 }
     }
+}
+
+/// A part without a byte says that there is no entry; where one is empty, all are values of a gap.
+fn with_empty_ones(parts: Parts) -> anyhow::Result<(Parts, Vec<Gap>)> {
+    if (0..parts.len()).all(|i| !parts.get(i).is_empty()) {
+        return Ok((parts, vec![]));
+    }
+    let value = |i| postcard::to_stdvec(&[Blob::from(parts.get(i))].to_vec());
+    let values = (0..parts.len()).map(value).collect::<Result<Vec<_>, _>>()?;
+    let parts = Parts::new(values).context("the entries are too large for one submit")?;
+    Ok((parts, vec![Gap { name: String::new(), env: "HQ_ENTRY".to_owned() }]))
 }

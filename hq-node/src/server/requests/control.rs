@@ -1,4 +1,4 @@
-use hq_core::{Call, ClientReply, ClientRequest, LinkId, Refusal, Reply, RequestId};
+use hq_core::{Call, ClientReply, ClientRequest, Fact, LinkId, Refusal, Reply, RequestId};
 
 use super::super::{ServerNode, ServerOutput, check, client_session::STANDING_MAX, stopping::Phase};
 
@@ -86,6 +86,11 @@ impl ServerNode {
                 Ok(())
             }
             ClientRequest::SetPolicy { order, placement } => self.set_policy(link, id, &order, &placement),
+            ClientRequest::FlushJournal => {
+                self.note(Fact::FlushWanted);
+                self.reply_durable(link, id, ClientReply::Done);
+                Ok(())
+            }
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
             ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
             ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
@@ -116,6 +121,7 @@ const fn needs_journal(request: &ClientRequest) -> bool {
             | ClientRequest::ForgetJobs { .. }
             | ClientRequest::SetPolicy { .. }
             | ClientRequest::WaitJobs { .. }
+            | ClientRequest::FlushJournal
     )
 }
 

@@ -1,0 +1,37 @@
+use std::path::PathBuf;
+
+use tracing::info;
+
+use crate::{
+    context::Context,
+    journal::FileLog,
+    view::{EventLines, event_line},
+};
+
+/// Options of `journal export`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hq journal export ~/hq.journal > events.jsonl
+  hq journal export ~/hq.journal | jq 'select(.event.type == \"task-failed\")'
+
+No server is needed, and one may be at work on the file.")]
+pub(crate) struct Args {
+    /// The journal
+    path: PathBuf,
+}
+
+/// Prints the events of a journal file.
+pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<()> {
+    let mut log = FileLog::open(&args.path)?;
+    let (mut told, mut lines, mut count) = (EventLines::default(), Vec::new(), 0_u64);
+    while log.tell(&mut told, &mut lines)? {
+        for line in lines.drain(..) {
+            context.out.raw((event_line(&line) + "\n").as_bytes())?;
+            count += 1;
+        }
+    }
+    context.out.flush()?;
+    info!("{count} events");
+    Ok(())
+}

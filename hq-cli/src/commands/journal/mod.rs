@@ -1,0 +1,9 @@
+//! Commands about the journal and its events.
+
+mod export;
+mod flush;
+mod group;
+mod replay;
+mod stream;
+
+pub(crate) use group::Command;

@@ -1,0 +1,56 @@
+use std::path::Path;
+
+use anyhow::Context as _;
+use hq_core::{Fact, Record, Seq};
+use hq_journal::{Records, read_file};
+use hq_node::Chronicle;
+
+use crate::view::{EventLine, EventLines, server_stop};
+
+/// The log of a journal file, as far as the file is whole when it is opened. The file may be in use.
+pub(crate) struct FileLog {
+    records: Records,
+    first: Option<(Seq, Record)>,
+    chronicle: Chronicle,
+}
+
+impl FileLog {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// Where it is no journal that can be read.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let mut records = read_file(path)?;
+        let first = records.next().transpose().with_context(|| format!("cannot read {path:?}"))?;
+        Ok(Self { records, first, chronicle: Chronicle::new() })
+    }
+
+    /// The uid of the server that wrote it; none in an empty one.
+    pub(crate) fn server_uid(&self) -> Option<&str> {
+        match &self.first.as_ref()?.1.fact {
+            Fact::Boot { server_uid, .. } => Some(server_uid),
+            _ => None,
+        }
+    }
+
+    /// Puts the lines of the next record into `lines`; false at the end.
+    ///
+    /// # Errors
+    /// Where the file is damaged.
+    pub(crate) fn tell(&mut self, told: &mut EventLines, lines: &mut Vec<EventLine>) -> anyhow::Result<bool> {
+        let next = self.first.take().map(Ok).or_else(|| self.records.next());
+        let Some((seq, record)) = next.transpose()? else { return Ok(false) };
+        let mut events = Vec::new();
+        self.chronicle.tell(seq, &record, &mut events).map_err(anyhow::Error::msg)?;
+        events.iter().for_each(|event| told.tell(event, lines));
+        if record.fact == Fact::ServerStopped {
+            lines.push(server_stop(self.chronicle.time_of(&record)));
+        }
+        Ok(true)
+    }
+
+    /// The record after the last one.
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.chronicle.last().next()
+    }
+}

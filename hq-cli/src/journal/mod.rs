@@ -1,0 +1,8 @@
+//! The event log: out of a journal file, and from a server.
+
+mod feed;
+mod file;
+mod rebuilt;
+
+pub(crate) use feed::{Past, tell_past};
+pub(crate) use file::FileLog;
