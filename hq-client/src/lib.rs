@@ -21,8 +21,10 @@ mod client;
 mod connect;
 mod error;
 mod events;
+mod outputs;
 mod router;
 
 pub use client::Client;
 pub use error::{CallError, ConnectError};
 pub use events::{EventBatch, EventStream};
+pub use outputs::OutputStream;

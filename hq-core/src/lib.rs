@@ -32,7 +32,7 @@ pub use amount::{Amount, ParseAmountError};
 pub use blob::Blob;
 pub use client::{
     Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
-    ServerInfo, StopOutcome, SubmitInfo, TaskInfo, WallTime, WorkerInfo, WorkerRuntime,
+    ServerInfo, StopOutcome, SubmitInfo, TaskInfo, TaskOutput, WallTime, WorkerInfo, WorkerRuntime,
 };
 pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
@@ -45,7 +45,8 @@ pub use ids::{
 };
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
 pub use message::{
-    FromWorker, LaneReport, NOTIFY_MAX, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
+    FromWorker, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, RunEnd, RunOutput, SubmitBody, ToWorker,
+    Welcome, Work, WorkRun,
 };
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};

@@ -186,7 +186,7 @@ fn submit_desc(submit: &Submit, tasks: u64) -> Value {
 fn stream(stdio: &Stdio) -> Option<String> {
     match stdio {
         Stdio::Stream { dir } => Some(lossy(dir)),
-        Stdio::Null | Stdio::File { .. } => None,
+        Stdio::Null | Stdio::Live | Stdio::File { .. } => None,
     }
 }
 
