@@ -162,17 +162,18 @@ impl RangeSet {
 
     /// The members of `range` that are in this set, as runs in order.
     pub fn intersect(&self, range: OrdinalRange) -> Vec<OrdinalRange> {
+        self.within(range).collect()
+    }
+
+    /// The same, one run after the other.
+    pub fn within(&self, range: OrdinalRange) -> impl Iterator<Item = OrdinalRange> + '_ {
         let (start, end) = (range.start.0, range.end().0);
         let before = self.runs.range(..start).next_back().map(|(s, e)| (*s, *e));
         let within = self.runs.range(start..end).map(|(s, e)| (*s, *e));
-        before
-            .into_iter()
-            .chain(within)
-            .filter_map(|(s, e)| {
-                let (s, e) = (s.max(start), e.min(end));
-                (s < e).then(|| OrdinalRange::new(Ordinal(s), e - s))
-            })
-            .collect()
+        before.into_iter().chain(within).filter_map(move |(s, e)| {
+            let (s, e) = (s.max(start), e.min(end));
+            (s < e).then(|| OrdinalRange::new(Ordinal(s), e - s))
+        })
     }
 
     fn put_run(&mut self, start: u64, end: u64) {

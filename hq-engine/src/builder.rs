@@ -159,7 +159,7 @@ impl EngineBuilder {
         let workers = self.workers.iter().map(|worker| worker.task(&place)).collect::<Result<Vec<_>, StartError>>()?;
         let versions = Versions::current(env!("CARGO_PKG_VERSION"));
         let info = ServerInfo {
-            server_uid: self.server_uid.map_or_else(new_uid, Ok)?,
+            server_uid: self.server_uid.map_or_else(new_server_uid, Ok)?,
             version: versions.program.clone(),
             pid: process::id(),
             started: wall_time(),
@@ -257,8 +257,11 @@ fn random() -> Result<u64, StartError> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Six letters and digits.
-fn new_uid() -> Result<String, StartError> {
+/// A server uid by chance: six letters and digits.
+///
+/// # Errors
+/// Where the system has no random bytes.
+pub fn new_server_uid() -> Result<String, StartError> {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut rest = random()?;
     let digits = (0..6).map(|_| {

@@ -12,6 +12,8 @@ pub struct Effort {
     /// How many ways were looked at, and tasks put in on trial, where too many combinations of tasks fit on workers to try all:
     /// bounded for each level of equal rank.
     pub combined: u64,
+    /// How many lanes were looked at, to call tasks back or to withdraw them.
+    pub lanes: u64,
 }
 
 impl Effort {
@@ -23,6 +25,7 @@ impl Effort {
             visited: self.visited - before.visited,
             fit_tests: self.fit_tests - before.fit_tests,
             combined: self.combined - before.combined,
+            lanes: self.lanes - before.lanes,
         }
     }
 }
@@ -30,6 +33,12 @@ impl Effort {
 impl Scheduler {
     /// What the rounds since the last boot have looked at.
     pub fn effort(&self) -> Effort {
-        Effort { fit_tests: self.mind.rooms.fit_tests(), ..self.mind.effort }
+        let combined = self.mind.effort.combined + self.mind.looks.get();
+        Effort { fit_tests: self.mind.rooms.fit_tests(), combined, ..self.mind.effort }
+    }
+
+    /// Counts what was looked at.
+    pub(crate) fn note_looks(&self, looks: u64) {
+        self.mind.looks.set(self.mind.looks.get() + looks);
     }
 }

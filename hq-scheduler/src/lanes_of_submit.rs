@@ -19,9 +19,7 @@ pub(crate) struct LanesOfSubmit(BTreeSet<(Ordinal, GrantId)>);
 impl LanesOfSubmit {
     /// A lane ends.
     pub(crate) fn close(&mut self, state: &State, grant: GrantId, lane: &Grant) {
-        for base in submits_with(state, lane.tasks.iter()) {
-            self.0.remove(&(base, grant));
-        }
+        submits_with(state, lane.tasks.iter(), |base| _ = self.0.remove(&(base, grant)));
     }
 
     /// A submit is forgotten: what is left of it in lanes is of no job any more.
@@ -41,53 +39,60 @@ impl LanesOfSubmit {
 impl Scheduler {
     /// Tasks have come into a lane.
     pub(crate) fn note_lane_got(&mut self, grant: GrantId, tasks: &[OrdinalRange]) {
-        for base in submits_with(&self.state, tasks.iter().copied()) {
-            self.mind.lanes_of_submit.0.insert((base, grant));
-        }
+        let lanes = &mut self.mind.lanes_of_submit.0;
+        submits_with(&self.state, tasks.iter().copied(), |base| _ = lanes.insert((base, grant)));
     }
 
     /// Tasks have left a lane.
     pub(crate) fn note_lane_lost(&mut self, grant: GrantId, tasks: &[OrdinalRange]) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
-        for base in submits_with(&self.state, tasks.iter().copied()) {
+        let lanes = &mut self.mind.lanes_of_submit.0;
+        submits_with(&self.state, tasks.iter().copied(), |base| {
             let whole = self.state.range_of(base);
             if !lane.tasks.iter().any(|range| range.start < whole.end() && whole.start < range.end()) {
-                self.mind.lanes_of_submit.0.remove(&(base, grant));
+                lanes.remove(&(base, grant));
             }
-        }
+        });
     }
 
     /// The members of `tasks` that are in lanes, in order.
-    pub(crate) fn lanes_with(&self, tasks: &RangeSet) -> Vec<(GrantId, OrdinalRange)> {
-        let mut found = Vec::new();
-        for base in submits_with(&self.state, tasks.iter()) {
+    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<(GrantId, OrdinalRange)> {
+        let (mut found, mut lanes) = (Vec::new(), 0);
+        submits_with(&self.state, tasks.iter(), |base| {
             let whole = self.state.range_of(base);
             for grant in self.mind.lanes_of_submit.of(base) {
+                lanes += 1;
                 let lane = self.state.grants.get(&grant);
-                let own = lane.into_iter().flat_map(|lane| lane.tasks.intersect(whole));
-                found.extend(own.flat_map(|own| tasks.intersect(own)).map(|range| (grant, range)));
+                for own in lane.into_iter().flat_map(|lane| lane.tasks.iter()) {
+                    let (start, end) = (own.start.max(whole.start), own.end().min(whole.end()));
+                    if start < end {
+                        let own = OrdinalRange::new(start, end.0 - start.0);
+                        found.extend(tasks.within(own).map(|range| (grant, range)));
+                    }
+                }
             }
-        }
+        });
+        self.mind.effort.lanes += lanes;
         found.sort_unstable_by_key(|(grant, range)| (range.start, *grant));
         found
     }
 }
 
-/// Submits to which tasks of such ranges belong; of ranges in order each submit once.
-fn submits_with(state: &State, ranges: impl Iterator<Item = OrdinalRange>) -> Vec<Ordinal> {
-    let mut bases: Vec<Ordinal> = Vec::new();
+/// Tells the submits to which tasks of such ranges belong; of ranges in order each submit once.
+fn submits_with(state: &State, ranges: impl Iterator<Item = OrdinalRange>, mut tell: impl FnMut(Ordinal)) {
     let mut seen = Ordinal(0)..Ordinal(0);
-    for range in ranges.filter(|range| range.len > 0) {
-        if seen.contains(&range.start) && range.end() <= seen.end {
-            continue;
-        }
-        for (base, _) in state.split_by_submit(range) {
-            if seen.start != base || seen.is_empty() {
-                let whole = state.range_of(base);
+    for range in ranges {
+        let mut next = range.start;
+        while next < range.end() {
+            if !seen.contains(&next) {
+                let Some(whole) = state.submit_at_or_after(next) else { return };
+                if whole.start >= range.end() {
+                    break;
+                }
                 seen = whole.start..whole.end();
-                bases.push(base);
+                tell(whole.start);
             }
+            next = seen.end;
         }
     }
-    bases
 }

@@ -1,6 +1,9 @@
 //! What the core keeps beside its lasting state: caches, measurements, and what is under way. A restart begins without it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, TaskState, Tick, WorkerId};
 
@@ -81,6 +84,8 @@ pub(crate) struct Mind {
     pub(crate) limits: BTreeSet<(Tick, GrantId)>,
     pub(crate) needs_round: bool,
     pub(crate) effort: Effort,
+    /// What was looked at by questions that change nothing: counts as combined.
+    pub(crate) looks: Cell<u64>,
     /// What users and projects have had.
     pub(crate) usage: Usage,
 }

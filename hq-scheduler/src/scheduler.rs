@@ -85,9 +85,11 @@ impl Scheduler {
             _ => {}
         }
         let record = Record { at, fact };
+        // What moved before is lent: most facts move a queue that has moved already.
+        std::mem::swap(&mut fx.moved, &mut self.mind.moved);
         let applied = self.state.apply(&record, fx);
+        std::mem::swap(&mut fx.moved, &mut self.mind.moved);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
-        self.mind.moved.extend(std::mem::take(&mut fx.moved));
         self.follow_workers(&record.fact, fx);
         self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
@@ -115,7 +117,7 @@ impl Scheduler {
                 if let Some(main) = workers.first() {
                     *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
                 }
-                self.note_depth(*grant);
+                self.mind.set_deep(*class, *grant, !tasks.is_empty());
                 self.charge(at, *grant);
             }
             Fact::GrantExtended { grant, .. }

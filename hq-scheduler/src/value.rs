@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hq_core::{Amount, ClassId, Quantity, Request, WorkerConfig};
+use hq_core::{Amount, ClassId, Quantity, Request, ResourceEntry, WorkerConfig};
 
 use crate::{
     Scheduler,
@@ -10,8 +10,10 @@ use crate::{
     state::{Class, Worker},
 };
 
-/// One whole cluster's worth of one resource at weight 1.
-const SCALE: u128 = 1 << 24;
+/// About what a whole cluster's worth of one resource comes to at weight 1.
+const SCALE: u128 = 1 << 48;
+/// So many parts make one of a resource.
+const ONE: u128 = Amount::PARTS as u128;
 
 impl Scheduler {
     /// Weight × Σ over resources of amount ÷ cluster total; compared within one level only.
@@ -36,21 +38,23 @@ impl Scheduler {
     }
 }
 
-/// The value of a placement in a cluster with these totals, in parts.
+/// The value of a placement in a cluster with these totals. So much of a resource is worth as much in one piece as in many, so that
+/// ties are ties: exactly for whole amounts, and for shares unless the cluster has more than 2^30 of the resource.
 pub(crate) fn value_in(totals: &BTreeMap<String, u64>, request: &Request, pools: &Pools) -> u64 {
-    let share = |name: &str, amount: Amount| {
-        let total = totals.get(name).copied().unwrap_or(0).max(1);
-        u128::from(amount.parts()) * SCALE / u128::from(total)
+    let worth = |entry: &ResourceEntry| {
+        let name = entry.resource.as_str();
+        let one = worth_of_one(totals.get(name).copied().unwrap_or(0));
+        u128::from(amount_on(pools, name, entry.quantity).parts()).saturating_mul(one) / ONE
     };
-    let sum: u128 = request
-        .entries()
-        .iter()
-        .map(|entry| {
-            let name = entry.resource.as_str();
-            share(name, amount_on(pools, name, entry.quantity))
-        })
-        .fold(0, u128::saturating_add);
-    u64::try_from(sum.saturating_mul(u128::from(request.weight())) / u128::from(Amount::PARTS)).unwrap_or(u64::MAX)
+    let sum = request.entries().iter().map(worth).fold(0, u128::saturating_add);
+    u64::try_from(sum.saturating_mul(u128::from(request.weight())) / ONE).unwrap_or(u64::MAX)
+}
+
+/// What one of a resource is worth, of which there is so much.
+fn worth_of_one(total: u64) -> u128 {
+    let one = (SCALE * ONE / u128::from(total.max(1))).max(1);
+    // So that shares of it are whole numbers, where that makes no difference otherwise.
+    if one > ONE << 8 { one - one % ONE } else { one }
 }
 
 /// What a quantity comes to on a worker.
@@ -65,4 +69,32 @@ pub(crate) fn amount_on(pools: &Pools, name: &str, quantity: Quantity) -> Amount
 pub(crate) fn could_ever(class: &Class, worker: &Worker) -> bool {
     worker.config.runs(&class.kind)
         && (class.is_gang() || class.requests.iter().any(|request| worker.pools.could_ever(request)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::WorkerResources;
+
+    use super::*;
+
+    /// Two of two cpus are worth as much as one of four, and ten tenths as much as a whole one, in a cluster of any size.
+    #[test]
+    fn pieces_are_worth_as_much_as_the_whole() {
+        let pools = Pools::new(&WorkerResources::cpus(64).unwrap());
+        let value = |totals: &BTreeMap<String, u64>, cpus: &str| {
+            let entry = ResourceEntry::parse(&format!("cpus={cpus}")).unwrap();
+            value_in(totals, &Request::new(vec![entry]).unwrap(), &pools)
+        };
+        for total in (1..2_000).chain([64_013, 1_000_003, 77_777_777]) {
+            let totals = BTreeMap::from([("cpus".to_owned(), Amount::units(total).parts())]);
+            let one = value(&totals, "1");
+            assert!(one > 0);
+            for whole in [2, 3, 7, 64] {
+                assert_eq!(value(&totals, &whole.to_string()), whole * one, "{whole} of {total}");
+            }
+            for (share, n) in [("0.5", 2), ("0.1", 10), ("0.0001", 10_000)] {
+                assert_eq!(value(&totals, share) * n, one, "{share} of {total}");
+            }
+        }
+    }
 }

@@ -9,6 +9,15 @@ use crate::{Action, CancelToken, Scheduler, mind::Withdrawal, state::Effects};
 /// How long an answer waits for backlogs to be called back.
 const PATIENCE: Span = Span::secs(2);
 
+/// Tasks in lanes, in order.
+#[derive(Default)]
+struct Held {
+    /// Those that are known to run.
+    running: Vec<(GrantId, OrdinalRange)>,
+    /// The others of each lane.
+    backlog: BTreeMap<GrantId, Vec<OrdinalRange>>,
+}
+
 impl Scheduler {
     /// Ends all unfinished tasks of a job: at once what waits or is known to run, and what lies in backlogs as soon as these
     /// have answered. Says whether it is complete already, and how many tasks it ended.
@@ -28,23 +37,22 @@ impl Scheduler {
                 open.insert(range);
             }
         }
-        let backlog = self.backlog_of(&open);
+        let Held { running, backlog } = self.held_of(&open);
+        let mut at_once = open;
+        let mut open = RangeSet::new();
         let mut pending = BTreeSet::new();
-        let mut at_once = open.clone();
         for (grant, ranges) in backlog {
             for range in &ranges {
                 at_once.remove(*range);
+                open.insert(*range);
             }
             if let Some(n) = self.recall(grant, ranges) {
                 pending.insert((grant, n));
             }
         }
-        let ended = self.end_now(now, &at_once, end, fx);
+        let ended = self.end_these(now, &at_once, running, end, fx);
         if pending.is_empty() {
             return Some(ended);
-        }
-        for range in at_once.iter() {
-            open.remove(range);
         }
         let deadline = now.after(PATIENCE);
         self.mind.last_withdrawal += 1;
@@ -56,19 +64,23 @@ impl Scheduler {
         None
     }
 
-    /// Of each lane the members of `tasks` that are not known to run.
-    fn backlog_of(&self, tasks: &RangeSet) -> BTreeMap<GrantId, Vec<OrdinalRange>> {
-        let mut backlog: BTreeMap<GrantId, Vec<OrdinalRange>> = BTreeMap::new();
+    /// What lanes have of `tasks`.
+    fn held_of(&mut self, tasks: &RangeSet) -> Held {
+        let mut held = Held::default();
         for (grant, range) in self.lanes_with(tasks) {
-            let mut waiting = RangeSet::from_iter([range]);
-            if let Some(running) = self.state.grants.get(&grant).and_then(|lane| lane.running) {
-                waiting.remove(OrdinalRange::one(running));
-            }
-            if !waiting.is_empty() {
-                backlog.entry(grant).or_default().extend(waiting.iter());
+            let running = self.state.grants.get(&grant).and_then(|lane| lane.running);
+            let Some(running) = running.filter(|task| range.contains(*task)) else {
+                held.backlog.entry(grant).or_default().push(range);
+                continue;
+            };
+            held.running.push((grant, OrdinalRange::one(running)));
+            let before = OrdinalRange::new(range.start, running.0 - range.start.0);
+            let after = OrdinalRange::new(running.plus(1), range.len - before.len - 1);
+            for part in [before, after].into_iter().filter(|part| part.len > 0) {
+                held.backlog.entry(grant).or_default().push(part);
             }
         }
-        backlog
+        held
     }
 
     /// Asks a lane for tasks that have not started; the answer carries the number returned.
@@ -92,6 +104,19 @@ impl Scheduler {
                 }
             }
         }
+        let lanes = self.lanes_with(&open);
+        self.end_these(now, &open, lanes, end, fx)
+    }
+
+    /// Ends tasks, none of which has ended, and kills those that are in lanes.
+    fn end_these(
+        &mut self,
+        now: Tick,
+        open: &RangeSet,
+        lanes: Vec<(GrantId, OrdinalRange)>,
+        end: TaskState,
+        fx: &mut Effects,
+    ) -> u64 {
         if open.is_empty() {
             return 0;
         }
@@ -101,7 +126,7 @@ impl Scheduler {
             _ => Fact::TasksAborted { tasks: ranges },
         };
         self.emit(now, fact, fx);
-        for (grant, range) in self.lanes_with(&open) {
+        for (grant, range) in lanes {
             let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { continue };
             let kills = range.iter().map(|task| Action::Send { worker, message: ToWorker::Kill { grant, task } });
             self.actions.extend(kills);

@@ -7,6 +7,15 @@ use crate::{Action, Scheduler, state::SubmitState};
 impl Scheduler {
     /// The work that `tasks` are, after the bodies that the worker does not have yet are on their way.
     pub(crate) fn work_for(&mut self, worker: WorkerId, tasks: &[OrdinalRange]) -> Vec<Work> {
+        // Nearly always it is one range of tasks that are alike.
+        if let [range] = tasks
+            && let Some(own) = self.state.submit_at_or_after(range.start).filter(|own| range.end() <= own.end())
+        {
+            self.send_body(worker, own.start);
+            if let Some(submit) = self.state.submits.get(&own.start).filter(|own| own.submit.profile_of.is_empty()) {
+                return vec![self.work_of(submit, own.start, *range)];
+            }
+        }
         let mut work: Vec<Work> = Vec::new();
         for range in tasks {
             for (base, part) in self.state.split_by_submit(*range) {

@@ -33,10 +33,15 @@ fn join(core: &mut Scheduler) {
     core.join(Tick(1), WorkerConfig::new("w", WorkerResources::cpus(CPUS).unwrap())).unwrap();
 }
 
+/// When the first task has run for a second: so long ones have no backlogs.
+fn later() -> Tick {
+    Tick(1).after(Span::secs(1))
+}
+
 /// Drains the actions; gives the lanes that were opened, and the effort.
-fn round(core: &mut Scheduler, before: Effort) -> (Vec<(WorkerId, GrantId, Ordinal)>, Effort) {
+fn round(core: &mut Scheduler, now: Tick, before: Effort) -> (Vec<(WorkerId, GrantId, Ordinal)>, Effort) {
     let mut opened = Vec::new();
-    while let Some(action) = core.poll_action(Tick(2)) {
+    while let Some(action) = core.poll_action(now) {
         if let Action::Send { worker, message: ToWorker::Open(open) } = action {
             opened.push((worker, open.grant, open.work[0].runs[0].first));
         }
@@ -53,23 +58,23 @@ fn cost(workers: u32, classes: u32, tasks: u32) -> Cost {
 }
 
 fn costs(mut core: Scheduler, workers: u32) -> Cost {
-    let (opened, first) = round(&mut core, Effort::default());
+    let (opened, first) = round(&mut core, Tick(1), Effort::default());
     let (worker, grant, task) = opened[0];
     let mut event = |event: &dyn Fn(&mut Scheduler)| {
         let before = core.effort();
         event(&mut core);
-        round(&mut core, before).1
+        round(&mut core, later(), before).1
     };
     let ended = RunEnd { task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished };
     let lane = LaneReport { grant, ended: vec![ended], started: None };
     Cost {
         first,
-        end: event(&|core| core.handle_event(Tick(2), News::Report { worker, lane: lane.clone() })),
+        end: event(&|core| core.handle_event(later(), News::Report { worker, lane: lane.clone() })),
         submit: event(&|core| submit(core, 1, 1)),
         join: event(&join),
         loss: event(&|core| {
             let reason = hq_core::LossReason::ConnectionLost;
-            core.handle_event(Tick(2), News::WorkerLost { worker: WorkerId(workers), reason });
+            core.handle_event(later(), News::WorkerLost { worker: WorkerId(workers), reason });
         }),
     }
 }
@@ -86,7 +91,47 @@ fn waiting_tasks_cost_nothing() {
 fn workers_that_are_alike_cost_nothing() {
     let [few, many] = [20, 200].map(|workers| cost(workers, 30, 10_000));
     assert!(many.first.fit_tests <= 2 * few.first.fit_tests, "{few:?} {many:?}");
-    assert_eq!((few.end, few.submit, few.loss), (many.end, many.submit, many.loss));
+    for (few, many) in [(few.end, many.end), (few.submit, many.submit), (few.loss, many.loss)] {
+        assert_eq!(Effort { lanes: 0, ..few }, Effort { lanes: 0, ..many });
+        assert!(many.lanes <= 1, "{many:?}");
+    }
+    assert_eq!(many.join.lanes, 0, "no lane has what nobody else waits for: {many:?}");
+}
+
+/// What a cancel takes of a job with three running tasks and more that wait, on workers that are full of another one's; and
+/// then of that one.
+fn cancels(workers: u32, told: bool) -> [Effort; 2] {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    (0..workers).for_each(|_| join(&mut core));
+    let array = |tasks, priority| {
+        let profile = Profile { priority, ..Profile::new(Request::cpus(1).unwrap()) };
+        Submit::array(JobTarget::New(JobSpec::default()), TaskIds::Next(tasks), "program", vec![].into(), profile)
+    };
+    let others = core.submit(Tick(1), array(workers * CPUS - 3, 1)).unwrap();
+    let own = core.submit(Tick(1), array(1_000, 0)).unwrap();
+    let (opened, _) = round(&mut core, Tick(1), Effort::default());
+    assert_eq!(opened.len() as u32, workers * CPUS);
+    for (worker, grant, task) in opened.into_iter().filter(|_| told) {
+        let lane = LaneReport { grant, ended: vec![], started: Some((task, Span(0))) };
+        core.handle_event(Tick(2), News::Report { worker, lane });
+    }
+    [own, others].map(|job| {
+        let before = core.effort();
+        core.cancel(Tick(2), job, None);
+        round(&mut core, Tick(2), before).1
+    })
+}
+
+#[test]
+fn a_cancel_looks_at_its_own_lanes() {
+    for told in [true, false] {
+        for workers in [2, 20, 200] {
+            let [own, others] = cancels(workers, told);
+            assert_eq!((own.lanes, own.visited, own.fit_tests), (3, 0, 0), "{workers} {told} {own:?}");
+            assert_eq!(others.lanes, u64::from(workers * CPUS - 3), "{workers} {told}");
+        }
+    }
 }
 
 #[test]
@@ -121,7 +166,7 @@ fn combined(workers: u32, classes: u64) -> u64 {
         let config = WorkerConfig::new("w", WorkerResources::cpus(40 - worker).unwrap());
         core.join(Tick(1), config).unwrap();
     }
-    round(&mut core, Effort::default()).1.combined
+    round(&mut core, Tick(1), Effort::default()).1.combined
 }
 
 #[test]

@@ -11,7 +11,7 @@ use hq_tests::{cargo, root, sources};
 use serde_json::Value;
 
 /// What each crate may import of ours, in the words of ARCHITECTURE.md.
-const IMPORTS: [(&str, &str); 14] = [
+const IMPORTS: [(&str, &str); 15] = [
     ("hq-core", "–"),
     ("hq-scheduler", "core"),
     ("hq-node", "core, scheduler"),
@@ -21,10 +21,11 @@ const IMPORTS: [(&str, &str); 14] = [
     ("hq-stream", "core"),
     ("hq-journal", "core"),
     ("hq-backend-local", "core, backend"),
+    ("hq-hardware", "core"),
     ("hq-worker", "core, node, stream, transport"),
     ("hq-engine", "all below"),
     ("hq-client", "core, transport"),
-    ("hq-cli", "client, engine, sim, worker, node, journal, stream, transport, core"),
+    ("hq-cli", "client, engine, sim, worker, hardware, stream, node, journal, transport, core"),
     ("hq-conformance", "core, seams"),
 ];
 
@@ -32,7 +33,7 @@ const IMPORTS: [(&str, &str); 14] = [
 const BELOW_ENGINE: [&str; 8] =
     ["hq-core", "hq-scheduler", "hq-node", "hq-backend", "hq-transport", "hq-journal", "hq-stream", "hq-worker"];
 const SEAMS: [&str; 3] = ["hq-backend", "hq-transport", "hq-journal"];
-const LEAVES: [&str; 3] = ["hq-backend-local", "hq-worker", "hq-sim"];
+const LEAVES: [&str; 4] = ["hq-backend-local", "hq-worker", "hq-sim", "hq-hardware"];
 const PURE: [&str; 4] = ["hq-core", "hq-scheduler", "hq-node", "hq-sim"];
 /// Members that are no published crates.
 const HELPERS: [&str; 3] = ["examples", "tests", "benches"];

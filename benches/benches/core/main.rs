@@ -103,6 +103,12 @@ fn expand(work: &[hq_core::Work]) -> Vec<Ordinal> {
 struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many allocations there were until now.
+fn allocations() -> usize {
+    ALLOCATIONS.load(Ordering::Relaxed)
+}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -112,6 +118,7 @@ static COUNTING: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed);
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
     }
 

@@ -1,6 +1,7 @@
 //! Small languages of option values that `hq-core` does not have, and readers of options for clap.
 
 mod caret;
+mod coupling;
 mod crash_limit;
 mod dependency;
 mod directives;
@@ -12,6 +13,7 @@ mod sweep;
 mod values;
 
 pub(crate) use caret::text_error;
+pub(crate) use coupling::coupling;
 pub(crate) use crash_limit::crash_limit;
 pub(crate) use dependency::dependency;
 pub(crate) use directives::{Directives, HEAD_MAX};

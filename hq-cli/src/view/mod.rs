@@ -1,6 +1,7 @@
 //! What data of the engine looks like, as text and as JSON. Pure: the same data gives the same text; the moment of
 //! looking is an argument.
 
+mod dump;
 mod event_json;
 mod explain;
 mod job_info;
@@ -23,6 +24,7 @@ mod worker_info;
 mod worker_json;
 mod worker_list;
 
+pub(crate) use dump::dump_json;
 pub(crate) use event_json::{EventLine, EventLines, Reorder, event_line, server_stop};
 pub(crate) use explain::{explanation, explanation_json};
 pub(crate) use job_info::{job_details, job_failures};
@@ -31,7 +33,7 @@ pub(crate) use job_list::{JobFilter, job_list, job_summary, job_summary_json, jo
 pub(crate) use job_tasks::{TaskRow, ids_text, task_rows};
 pub(crate) use placement::{host_names, locate};
 pub(crate) use program::{Body, Target, body, final_paths};
-pub(crate) use resources::resource_summary;
+pub(crate) use resources::{resource_description, resource_summary};
 pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{
     Simulated, cluster_text, simulation_json, simulation_line, simulation_table, simulation_title,
@@ -40,5 +42,5 @@ pub(crate) use task_info::task_details;
 pub(crate) use task_list::{has_cut_error, task_list};
 pub(crate) use why::why;
 pub(crate) use worker_info::worker_details;
-pub(crate) use worker_json::worker_json;
+pub(crate) use worker_json::{resources as resources_json, worker_json};
 pub(crate) use worker_list::{worker_list, worker_state};

@@ -24,6 +24,21 @@ fn amount(def: &ResourceDef) -> String {
     }
 }
 
+/// A resource with all its labels: `cpus: [[0,1],[2,3]]`.
+pub(crate) fn resource_description(def: &ResourceDef) -> String {
+    let list = |labels: &[String]| format!("[{}]", labels.join(","));
+    let text = match &def.kind {
+        ResourceKind::List(labels) => list(labels),
+        ResourceKind::Range { start, end } if start == end => format!("[{start}]"),
+        ResourceKind::Range { start, end } => format!("range({start}-{end})"),
+        ResourceKind::Groups(groups) => {
+            format!("[{}]", groups.iter().map(|group| list(group)).collect::<Vec<_>>().join(","))
+        }
+        ResourceKind::Sum(amount) => format!("sum({amount})"),
+    };
+    format!("{}: {text}", def.name)
+}
+
 /// `4x2` for four groups of two; groups of different sizes by size: `1x1 2x3`.
 fn groups(sizes: &[u32]) -> String {
     let mut sizes = sizes.to_vec();
@@ -65,6 +80,21 @@ mod tests {
         assert_eq!(resource_summary(&many, false), ["cpus 1", "fairy 10001000", "mem 4.12 GiB", "small 0.5"]);
         let little = resources(&["cpus=1", "mem=sum(100)"], vec![]);
         assert_eq!(resource_summary(&little, true), ["cpus: 1", "mem: 100.00 MiB"]);
+    }
+
+    #[test]
+    fn descriptions() {
+        for (def, expected) in [
+            ("gpus=[1,3]", "gpus: [1,3]"),
+            ("gpus=[foo,bar]", "gpus: [foo,bar]"),
+            ("cpus=[[0,1],[2,3]]", "cpus: [[0,1],[2,3]]"),
+            ("x=range(0-3)", "x: range(0-3)"),
+            ("x=range(1-1)", "x: [1]"),
+            ("mem=sum(5)", "mem: sum(5)"),
+            ("mem=sum(5.25)", "mem: sum(5.25)"),
+        ] {
+            assert_eq!(resource_description(&ResourceDef::parse(def).expect("a definition")), expected);
+        }
     }
 
     #[test]

@@ -45,7 +45,8 @@ fn runtime_json(runtime: WorkerRuntime) -> Value {
     }
 }
 
-pub(super) fn resources(resources: &WorkerResources) -> Value {
+/// What a worker offers.
+pub(crate) fn resources(resources: &WorkerResources) -> Value {
     let items: Vec<Value> = resources
         .resources()
         .iter()

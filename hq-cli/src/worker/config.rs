@@ -3,12 +3,13 @@ use std::{
     path::{Path, PathBuf, absolute},
     process,
     str::FromStr,
-    thread,
 };
 
-use anyhow::{Context as _, bail};
-use hq_core::{BatchJob, OnServerLost, ResourceDef, ResourceKind, ResourceName, Span, WorkerConfig, WorkerResources};
+use anyhow::{Context as _, anyhow, bail};
+use hq_core::{BatchJob, OnServerLost, ResourceDef, ResourceName, Span, WorkerConfig, WorkerResources};
 use tempfile::TempDir;
+
+use super::{Search, find};
 
 /// What the user says of a worker.
 #[derive(Clone, Debug)]
@@ -17,8 +18,10 @@ pub(crate) struct ConfigArgs {
     pub(crate) cpus: Option<ResourceDef>,
     /// Other resources.
     pub(crate) resources: Vec<ResourceDef>,
-    /// What is looked for.
-    pub(crate) detect: DetectList,
+    /// What is looked for, and how.
+    pub(crate) search: Search,
+    /// Groups of resources that lie close to each other.
+    pub(crate) coupling: Option<String>,
     /// Its name; none: the machine's.
     pub(crate) hostname: Option<String>,
     /// Its group; none: the batch job's id, or `default`.
@@ -70,7 +73,8 @@ impl FromStr for DetectList {
 }
 
 impl DetectList {
-    fn wants(&self, kind: &str) -> bool {
+    /// Whether resources of that name are looked for.
+    pub(crate) fn wants(&self, kind: &str) -> bool {
         match self {
             Self::All => true,
             Self::None => false,
@@ -85,7 +89,13 @@ impl ConfigArgs {
     /// # Errors
     /// For resources that contradict each other or cannot be found.
     pub(crate) fn gather(self, work_dir: &Path, job: Option<BatchJob>) -> anyhow::Result<WorkerConfig> {
-        let resources = resources(self.cpus, self.resources, &self.detect)?;
+        let given = resources(self.cpus, self.resources, &self.search.list)?;
+        let is_given = |name: &str| given.iter().any(|def| def.name.as_str() == name);
+        let found = find(&self.search, is_given);
+        let mut resources = WorkerResources::new(given.into_iter().chain(found).collect(), vec![])?;
+        if let Some(coupling) = &self.coupling {
+            resources = resources.with_coupling(coupling).map_err(|error| anyhow!("{}", error.reason))?;
+        }
         let group = self.group.or_else(|| job.as_ref().map(|job| job.id.clone()));
         let base = self.base;
         Ok(WorkerConfig {
@@ -104,27 +114,21 @@ impl ConfigArgs {
     }
 }
 
+/// The resources that are given, if with what is looked for the cpus are among them.
 fn resources(
     cpus: Option<ResourceDef>,
     mut resources: Vec<ResourceDef>,
     detect: &DetectList,
-) -> anyhow::Result<WorkerResources> {
+) -> anyhow::Result<Vec<ResourceDef>> {
     let names_cpus = resources.iter().any(|def| def.name.as_str() == ResourceName::CPUS);
     match cpus {
         Some(_) if names_cpus => bail!("Parameters --cpus and --resource cpus=... cannot be combined"),
         Some(def) => resources.push(def),
         None if names_cpus => {}
-        None if detect.wants(ResourceName::CPUS) => resources.push(detected_cpus()?),
+        None if detect.wants(ResourceName::CPUS) => {}
         None => bail!("You have to specify --cpus explicitly when opting out of CPU automatic detection"),
     }
-    Ok(WorkerResources::new(resources, vec![])?)
-}
-
-/// The cpus that this process may use, numbered from 0.
-fn detected_cpus() -> anyhow::Result<ResourceDef> {
-    let cpus = thread::available_parallelism().context("cannot find out the number of cpus; use --cpus")?;
-    let end = u32::try_from(cpus.get() - 1).context("too many cpus; use --cpus")?;
-    Ok(ResourceDef { name: ResourceName::cpus(), kind: ResourceKind::Range { start: 0, end } })
+    Ok(resources)
 }
 
 fn hostname() -> String {
@@ -175,7 +179,11 @@ mod tests {
         let parsed = cpus.map(|text| ResourceDef::parse_cpus(text).expect("cpus"));
         let defs = defs.iter().map(|text| ResourceDef::parse(text).expect("a definition")).collect();
         let detect = detect.parse().expect("a list");
-        let resources = resources(parsed, defs, &detect).map_err(|error| format!("{error:#}"))?;
+        let mut given = resources(parsed, defs, &detect).map_err(|error| format!("{error:#}"))?;
+        if given.iter().all(|def| def.name.as_str() != "cpus") {
+            given.push(ResourceDef::parse_cpus("1").expect("cpus"));
+        }
+        let resources = WorkerResources::new(given, vec![]).map_err(|error| error.to_string())?;
         Ok(resources.resources().iter().map(|def| def.name.to_string()).collect())
     }
 

@@ -31,10 +31,10 @@ pub enum CouplingError {
     #[error("the coupling names resource number {0}, and there are only {1}")]
     Unknown(u16, usize),
     /// A resource without groups to choose from.
-    #[error("{0} has no groups to choose from: only resources of two groups or more can be coupled")]
+    #[error("Resource '{0}' has only a single group, and only resources of two groups or more can be coupled")]
     SingleGroup(ResourceName),
     /// The number of a group beyond the last.
-    #[error("{resource} has the groups 0 to {last}, not {group}")]
+    #[error("Invalid group id {group} for resource '{resource}', which has the groups 0 to {last}")]
     Group {
         /// Of which resource.
         resource: ResourceName,

@@ -8,7 +8,8 @@ mod options;
 mod serving;
 mod start;
 
+pub use crate::builder::new_server_uid;
 pub use error::ServeError;
-pub use options::ServeOptions;
+pub use options::{ServeOptions, hostname};
 
 pub(crate) use serving::Serving;

@@ -82,8 +82,8 @@ impl ServeOptions {
     }
 }
 
-/// The name of this machine.
-pub(super) fn hostname() -> String {
+/// The name of this machine, as access records have it where nothing else is said.
+pub fn hostname() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }

@@ -95,8 +95,7 @@ pub(super) fn tell(
 /// A submit with what its first task has for itself and no other, so that it is small however many tasks it has.
 fn outline(submit: &Submit) -> Submit {
     // Field by field, as the others are what must not be copied.
-    let Submit { job, ids, kind, shared, parts, profiles, profile_of: _, deps: _, owner, after } =
-        submit;
+    let Submit { job, ids, kind, shared, parts, profiles, profile_of: _, deps: _, owner, after } = submit;
     Submit {
         job: job.clone(),
         ids: ids.clone(),

@@ -204,7 +204,7 @@ impl World {
             }
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
             FromWorker::Leaving { .. } => panic!("no limit is set"),
-            FromWorker::Notify { .. } | FromWorker::Overview(_) => panic!("no task says a word, and nobody watches the hardware"),
+            FromWorker::Notify { .. } | FromWorker::Overview(_) => panic!("nobody said a word"),
         }
     }
 

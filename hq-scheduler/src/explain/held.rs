@@ -6,7 +6,7 @@ use crate::{
     Scheduler,
     policy::{PassRule, Rank},
     pool::Pools,
-    round::Blockers,
+    round::{Asker, Blockers},
     state::QueueKey,
 };
 
@@ -37,14 +37,18 @@ impl<'a> Held<'a> {
 
     /// Whether one more of a queue would be kept off a worker on which it fits, and by whom.
     pub(super) fn place_of(&mut self, rank: Rank, own: QueueKey, worker: WorkerId, pools: &Pools) -> Option<Obstacle> {
-        let by = self.scheduler.who_keeps_off(self.now, &mut self.blockers, rank, own, worker, pools)?;
+        let by = self.scheduler.who_keeps_off(self.asker(rank, own, worker), &mut self.blockers, pools)?;
         self.name(by)
     }
 
     /// Whether a gang would be kept off an idle worker, and by whom.
     pub(super) fn gang_place_of(&mut self, rank: Rank, own: QueueKey, worker: WorkerId) -> Option<Obstacle> {
-        let by = self.scheduler.who_keeps_gangs_off(self.now, &mut self.blockers, rank, own, worker)?;
+        let by = self.scheduler.who_keeps_gangs_off(self.asker(rank, own, worker), &mut self.blockers)?;
         self.name(by)
+    }
+
+    const fn asker(&self, rank: Rank, queue: QueueKey, worker: WorkerId) -> Asker {
+        Asker { now: self.now, rank, queue, worker }
     }
 
     pub(super) fn into_blockers(self) -> Vec<Blocker> {

@@ -25,6 +25,14 @@ struct Line {
     rest: u64,
 }
 
+impl Need {
+    /// The sum over resources of weight × the part of what is free that this takes, in parts of 2^36; never nothing.
+    pub(crate) fn share(&self, factors: &[u128]) -> u128 {
+        let share = |line: &Line| u128::from(line.whole + line.rest).saturating_mul(factors[line.at]);
+        (self.0.iter().map(share).fold(0, u128::saturating_add) >> 28).max(1)
+    }
+}
+
 impl Pools {
     pub(crate) fn room(&self) -> Room {
         let mut rests = Vec::new();
@@ -101,13 +109,10 @@ impl Room {
         counts.min().unwrap_or(max).min(max)
     }
 
-    /// The sum over resources of weight × the part of what is free that the need takes, in parts of 2^32.
-    pub(crate) fn weighted_share(&self, need: &Need, weights: &[u64]) -> u64 {
-        let share = |line: &Line| {
-            let part = (u128::from(line.whole + line.rest) << 32) / u128::from(self.amount(line.at).max(1));
-            u64::try_from(part).unwrap_or(u64::MAX).saturating_mul(weights[line.at])
-        };
-        need.0.iter().map(share).fold(0, u64::saturating_add)
+    /// For each resource its weight by what is free of it: what [`Need::share`] counts with.
+    pub(crate) fn factors(&self, weights: &[u64]) -> Vec<u128> {
+        let factor = |(at, weight): (usize, &u64)| (u128::from(*weight) << 64) / u128::from(self.amount(at).max(1));
+        weights.iter().enumerate().map(factor).collect()
     }
 
     /// What is free of each resource, in parts.

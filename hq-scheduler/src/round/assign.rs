@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use super::{
-    combine::Looks,
     fill::{Placed, Way, place, top_up},
+    looks::Looks,
     prices::share,
 };
 use crate::pool::Pools;
@@ -39,10 +39,23 @@ pub(super) fn assign(
     may: &May<'_>,
 ) -> Vec<Vec<Placed>> {
     let shares = share(sites, left, free, looks, may);
-    let mut placed = Vec::with_capacity(sites.len());
-    for (at, (site, counts)) in sites.iter_mut().zip(shares).enumerate() {
+    let mut placed: Vec<Vec<Placed>> = Vec::with_capacity(sites.len());
+    let mut last: Option<Last> = None;
+    for (at, counts) in shares.into_iter().enumerate() {
+        if counts.iter().all(|n| *n == 0) {
+            placed.push(vec![]);
+            continue;
+        }
+        if free && let Some(same) = last.as_ref().and_then(|last| last.again(at, sites, &counts, &placed, left)) {
+            sites[at].pools.clone_from(&same.1);
+            placed.push(same.0);
+            continue;
+        }
+        let site = &mut sites[at];
+        let before = site.pools.clone();
         placed
             .push(place(&mut site.pools, &site.ways, &counts, left, site.most, &|class, pools| may(at, class, pools)));
+        last = Some(Last { at, before, counts });
     }
     for (at, (site, placed)) in sites.iter_mut().zip(&mut placed).enumerate() {
         if left.iter().any(|left| *left > 0) {
@@ -51,4 +64,38 @@ pub(super) fn assign(
         }
     }
     placed
+}
+
+/// The last site for which places were looked for.
+struct Last {
+    at: usize,
+    /// What was free.
+    before: Pools,
+    counts: Rc<Vec<u64>>,
+}
+
+impl Last {
+    /// The same places on a site where the same indices are free and the same is to be placed, and what is free then; counts
+    /// `left` down.
+    fn again(
+        &self,
+        at: usize,
+        sites: &[Site<'_>],
+        counts: &[u64],
+        placed: &[Vec<Placed>],
+        left: &mut [u64],
+    ) -> Option<(Vec<Placed>, Pools)> {
+        let (own, other) = (sites.get(at)?, sites.get(self.at)?);
+        let same = own.group == other.group && own.most == other.most && *self.counts == counts;
+        if !same || own.pools != self.before {
+            return None;
+        }
+        let placed = placed.get(self.at)?;
+        let mut rest = left.to_vec();
+        for placed in placed {
+            rest[placed.class] = rest[placed.class].checked_sub(1)?;
+        }
+        left.copy_from_slice(&rest);
+        Some((placed.clone(), other.pools.clone()))
+    }
 }

@@ -40,6 +40,16 @@ pub(crate) struct Blockers {
     pub(super) timelines: BTreeMap<WorkerId, Timeline>,
 }
 
+/// Who asks for a place, where and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) now: Tick,
+    /// By which it goes past others.
+    pub(crate) rank: Rank,
+    pub(crate) queue: QueueKey,
+    pub(crate) worker: WorkerId,
+}
+
 /// A queue for which a place is held, and whether nothing may pass it.
 pub(super) type HeldFor = (QueueKey, bool);
 
@@ -279,19 +289,10 @@ impl Scheduler {
         })
     }
 
-    /// Whether one more task of the queue `own` may be placed on a worker whose free state is `pools`, past all that are
-    /// blocked.
-    pub(super) fn may_pass(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        rank: Rank,
-        own: QueueKey,
-        worker: WorkerId,
-        pools: &Pools,
-    ) -> bool {
-        let held_for = self.standing(now, blockers, rank, worker);
-        self.passes(now, blockers, rank, &held_for, own, worker, pools)
+    /// Whether one more task of a queue may be placed on a worker whose free state is `pools`, past all that are blocked.
+    pub(super) fn may_pass(&self, asker: Asker, blockers: &mut Blockers, pools: &Pools) -> bool {
+        let held_for = self.standing(asker.now, blockers, asker.rank, asker.worker);
+        self.passes(asker, blockers, &held_for, pools)
     }
 
     /// Better queues for which a place on the worker is held, one of each class, and what may pass them. Reservations are not
@@ -303,27 +304,18 @@ impl Scheduler {
     }
 
     /// Whether one more task may be placed past those for which the worker is held.
-    #[expect(clippy::too_many_arguments, reason = "what a pass knows")]
-    pub(super) fn passes(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        rank: Rank,
-        held_for: &[HeldFor],
-        own: QueueKey,
-        worker: WorkerId,
-        pools: &Pools,
-    ) -> bool {
-        let stops = |(high, strict): &&HeldFor| *strict || self.gap(high.class, own.class, worker, pools) == 0;
+    pub(super) fn passes(&self, asker: Asker, blockers: &mut Blockers, held_for: &[HeldFor], pools: &Pools) -> bool {
+        let Asker { rank, queue, worker, .. } = asker;
+        let stops = |(high, strict): &&HeldFor| *strict || self.gap(high.class, queue.class, worker, pools) == 0;
         if let Some((high, _)) = held_for.iter().find(stops) {
             blockers.in_the_way.insert(*high);
-            blockers.refused.insert((own, worker));
+            blockers.refused.insert((queue, worker));
             blockers.kept.insert(worker);
             return false;
         }
-        if blockers.is_reserved(worker, rank) && !self.keeps_reservations(now, blockers, own, worker, pools) {
+        if blockers.is_reserved(worker, rank) && !self.keeps_reservations(asker, blockers, pools) {
             blockers.reservation_refuses(worker);
-            blockers.refused.insert((own, worker));
+            blockers.refused.insert((queue, worker));
             return false;
         }
         true
@@ -338,15 +330,9 @@ impl Scheduler {
         blockers.levels.iter().filter_map(first).all(|whole| whole)
     }
 
-    /// Whether a place on the worker is held for a better queue, so that a gang of the queue `own` cannot have it.
-    pub(super) fn is_held(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        rank: Rank,
-        own: QueueKey,
-        worker: WorkerId,
-    ) -> bool {
+    /// Whether a place on the worker is held for a better queue, so that a gang cannot have it.
+    pub(super) fn is_held(&self, asker: Asker, blockers: &mut Blockers) -> bool {
+        let Asker { now, rank, worker, .. } = asker;
         for high in blockers.better(rank) {
             if let Some((_, key, _)) = self.holder(now, blockers, high, worker).filter(|(better, ..)| *better < rank) {
                 blockers.in_the_way.insert(key);
@@ -354,7 +340,7 @@ impl Scheduler {
                 return true;
             }
         }
-        if blockers.is_reserved(worker, rank) && !self.gang_keeps_reservations(now, blockers, own, worker) {
+        if blockers.is_reserved(worker, rank) && !self.gang_keeps_reservations(asker, blockers) {
             blockers.reservation_refuses(worker);
             return true;
         }

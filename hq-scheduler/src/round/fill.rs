@@ -6,7 +6,9 @@
 use hq_core::{Allocation, Request};
 
 use super::{
-    combine::{Item, Looks, combine},
+    combine::combine,
+    looks::Looks,
+    pack::Item,
     search::{Set, all_sets},
 };
 use crate::{pool::Pools, utilization::cpus_of};
@@ -25,6 +27,7 @@ pub(super) struct Way<'a> {
 }
 
 /// Something that was placed.
+#[derive(Clone)]
 pub(super) struct Placed {
     /// The class.
     pub(super) class: usize,

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Allocation, ClassId, Fact, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
 
-use super::{blocked::Blockers, lanes::has_time};
+use super::{
+    blocked::{Asker, Blockers},
+    lanes::has_time,
+};
 use crate::{
     Action, Scheduler,
     policy::Rank,
@@ -42,7 +45,7 @@ impl Scheduler {
         if idle.values().all(|members| members.len() < nodes) {
             return None;
         }
-        let mut free = |worker: &WorkerId| !self.is_held(now, blockers, rank, key, *worker);
+        let mut free = |worker: &WorkerId| !self.is_held(Asker { now, rank, queue: key, worker: *worker }, blockers);
         idle.into_values().find_map(|members| {
             let members: Vec<WorkerId> = members.into_iter().filter(&mut free).take(nodes).collect();
             (members.len() == nodes).then_some(members)

@@ -106,39 +106,54 @@ fn pack(
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the vectors are a file")]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn columns(rows: &[&[u64]]) -> Vec<Columns> {
         rows.iter().map(|row| Columns(row.to_vec())).collect()
     }
 
+    /// `5,foo=2` as columns in the order of `names`, the first of which is cpus.
+    fn amounts(text: &str, names: &[&str]) -> Vec<u64> {
+        let mut amounts = vec![0; names.len()];
+        for (i, part) in text.split(',').enumerate() {
+            let (name, amount) = part.split_once('=').unwrap_or(("cpus", part));
+            assert!(i > 0 || name == "cpus", "{text}");
+            amounts[names.iter().position(|known| *known == name).unwrap()] = amount.parse().unwrap();
+        }
+        amounts
+    }
+
+    /// The vectors of `testdata/gaps.txt`; `UPDATE=1` rewrites the results.
     #[test]
     fn gaps_as_specified() {
-        // Worker; H's variants; L; gap. Columns: cpus, foo, bar.
-        type Case = (&'static [u64], &'static [&'static [u64]], &'static [u64], u64);
-        let cases: [Case; 13] = [
-            (&[4, 0, 0], &[&[2, 0, 0]], &[1, 0, 0], 0),
-            (&[4, 0, 0], &[&[3, 0, 0]], &[1, 0, 0], 1),
-            (&[4, 0, 0], &[&[3, 0, 0]], &[2, 0, 0], 0),
-            (&[12, 2, 1], &[&[4, 0, 0]], &[2, 0, 0], 0),
-            (&[12, 2, 1], &[&[5, 0, 0]], &[1, 0, 0], 2),
-            (&[12, 2, 1], &[&[5, 2, 0]], &[1, 0, 0], 7),
-            (&[12, 2, 1], &[&[5, 2, 0]], &[1, 1, 0], 0),
-            (&[12, 2, 1], &[&[5, 2, 0]], &[1, 0, 1], 1),
-            (&[12, 2, 1], &[&[8, 0, 0], &[2, 2, 0]], &[1, 0, 0], 2),
-            (&[12, 2, 1], &[&[8, 0, 0], &[2, 1, 0]], &[1, 0, 0], 0),
-            (&[12, 2, 1], &[&[8, 0, 0], &[2, 2, 0]], &[1, 0, 1], 1),
-            (&[6, 2, 2], &[&[2, 1, 0], &[2, 0, 1]], &[1, 0, 0], 0),
-            (&[58, 0, 0], &[&[13, 0, 0], &[7, 0, 0]], &[1, 0, 0], 2),
-        ];
-        for (worker, high, low, gap) in cases {
-            let low = Columns(low.to_vec());
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/gaps.txt");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut rewritten = String::new();
+        for line in text.lines() {
+            let cells: Vec<&str> = line.split(';').map(str::trim).collect();
+            if line.starts_with('#') {
+                writeln!(rewritten, "{line}").unwrap();
+                continue;
+            }
+            let &[worker, high, low, _] = &cells[..] else { panic!("{line}") };
+            let names = ["cpus", "foo", "bar"];
             let mut best = Packed::default();
-            pack(&columns(high), &mut worker.to_vec(), 0, &mut best, &mut 4096, &|room| low.count(room));
-            assert_eq!(best.gap, Some(gap), "{worker:?} {high:?} {low:?}", low = low.0);
+            let highs: Vec<Columns> = high.split('|').map(|high| Columns(amounts(high, &names))).collect();
+            let column = Columns(amounts(low, &names));
+            pack(&highs, &mut amounts(worker, &names), 0, &mut best, &mut 4096, &|room| column.count(room));
+            writeln!(rewritten, "{worker} ; {high} ; {low} ; {}", best.gap.unwrap()).unwrap();
         }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, rewritten).unwrap();
+            return;
+        }
+        assert_eq!(rewritten, text);
     }
+
     #[test]
     fn too_many_ways_to_pack_leave_no_gap_and_take_no_time() {
         let mut best = Packed::default();

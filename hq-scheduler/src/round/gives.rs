@@ -5,8 +5,8 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 use hq_core::{ClassId, Request, ResourceName, Tick, WorkerId};
 
 use super::{
-    combine::Looks,
     fill::{choose_using, place},
+    looks::Looks,
     ranks::Walk,
     slots::LANES_MAX,
 };
@@ -97,7 +97,9 @@ impl Scheduler {
         let mut left: Vec<u64> = keys.iter().map(waiting).collect();
         let ways = self.ways_of_level(now, keys, known, pools);
         let missing = known.least_cpus().saturating_sub(pools.uses_cpus().parts());
-        let counts = choose_using(pools, &ways, &left, most, missing, &mut Looks::for_level(), &|_, _| true);
+        let mut looks = Looks::for_level();
+        let counts = choose_using(pools, &ways, &left, most, missing, &mut looks, &|_, _| true);
+        self.note_looks(looks.used());
         let placed = place(pools, &ways, &counts, &mut left, most, &|_, _| true).len() as u64;
         (placed, left.into_iter().fold(0, u64::saturating_add))
     }

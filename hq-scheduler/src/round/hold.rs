@@ -93,17 +93,11 @@ impl Scheduler {
         self.forget_overdue();
         let lasting = self.policies.order().keeps_ranks();
         let rank = |key| if lasting { self.mind.ranks.of(key) } else { self.rank(now, key) };
-        let strict = self.policies.order().pass_rule() == PassRule::Strict;
         let mut dirty = Vec::new();
         for (key, held) in &self.mind.held {
-            let whole = strict || self.state.classes.get(key.class).is_gang();
-            let needed = match &held.workers {
-                _ if whole => 1,
-                Some(workers) => workers.len() as u64,
-                None => self.mind.makes.count(key.class),
-            };
-            let waiting = self.state.ready.get(key).map_or(0, |set| set.len());
-            if waiting < needed || rank(*key) > held.rank {
+            let has = held.workers.as_ref().map_or_else(|| self.mind.makes.count(key.class), |held| held.len() as u64);
+            let wants = self.needed(now, *key).map_or(0, |(wants, _)| wants);
+            if wants == 0 || wants < has || rank(*key) > held.rank {
                 dirty.extend(self.workers_held(*key, held));
             }
         }

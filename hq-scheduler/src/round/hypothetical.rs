@@ -6,8 +6,8 @@ use hq_core::Request;
 
 use super::{
     assign::{Site, assign},
-    combine::Looks,
     fill::{Way, choose, place, top_up},
+    looks::Looks,
     slots::LANES_MAX,
 };
 use crate::pool::{Pools, Signature};

@@ -1,8 +1,8 @@
 //! The questions of a round, asked without one.
 
-use hq_core::{Tick, WorkerId};
+use hq_core::Tick;
 
-use super::Blockers;
+use super::blocked::{Asker, Blockers};
 use crate::{Scheduler, policy::Rank, pool::Pools, state::QueueKey};
 
 impl Scheduler {
@@ -20,42 +20,25 @@ impl Scheduler {
         blockers
     }
 
-    /// The queue for whose sake one more of the queue `own` would not be placed on a worker with room for it.
-    pub(crate) fn who_keeps_off(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        rank: Rank,
-        own: QueueKey,
-        worker: WorkerId,
-        pools: &Pools,
-    ) -> Option<QueueKey> {
+    /// The queue for whose sake one more of a queue would not be placed on a worker with room for it.
+    pub(crate) fn who_keeps_off(&self, asker: Asker, blockers: &mut Blockers, pools: &Pools) -> Option<QueueKey> {
         blockers.in_the_way.clear();
-        let rank = self.rank_to_others(own, rank);
-        if self.may_pass(now, blockers, rank, own, worker, pools) {
-            return None;
-        }
-        self.first_better(now, blockers, rank)
+        let asker = Asker { rank: self.rank_to_others(asker.queue, asker.rank), ..asker };
+        if self.may_pass(asker, blockers, pools) { None } else { self.first_better(asker, blockers) }
     }
 
-    /// The queue for whose sake a gang of the queue `own` could not have the worker.
-    pub(crate) fn who_keeps_gangs_off(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        rank: Rank,
-        own: QueueKey,
-        worker: WorkerId,
-    ) -> Option<QueueKey> {
+    /// The queue for whose sake a gang could not have the worker.
+    pub(crate) fn who_keeps_gangs_off(&self, asker: Asker, blockers: &mut Blockers) -> Option<QueueKey> {
         blockers.in_the_way.clear();
-        let rank = self.rank_to_others(own, rank);
-        if self.is_held(now, blockers, rank, own, worker) { self.first_better(now, blockers, rank) } else { None }
+        let asker = Asker { rank: self.rank_to_others(asker.queue, asker.rank), ..asker };
+        if self.is_held(asker, blockers) { self.first_better(asker, blockers) } else { None }
     }
 
-    /// Of those that are in the way the first that comes before `rank`: others have reservations there, too.
-    fn first_better(&self, now: Tick, blockers: &Blockers, rank: Rank) -> Option<QueueKey> {
-        let is_better =
-            |key: &QueueKey| self.rank(now, *key).is_some_and(|other| self.rank_to_others(*key, other) < rank);
+    /// Of those that are in the way the first that comes before who asks: others have reservations there, too.
+    fn first_better(&self, asker: Asker, blockers: &Blockers) -> Option<QueueKey> {
+        let is_better = |key: &QueueKey| {
+            self.rank(asker.now, *key).is_some_and(|other| self.rank_to_others(*key, other) < asker.rank)
+        };
         blockers.in_the_way.iter().copied().find(is_better)
     }
 }

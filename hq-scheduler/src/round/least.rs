@@ -5,9 +5,9 @@ use std::{cell::RefCell, collections::BTreeSet};
 use hq_core::{GrantId, ResourceName, Tick, WorkerId};
 
 use super::{
-    blocked::Blockers,
-    combine::Looks,
+    blocked::{Asker, Blockers},
     fill::{Placed, Way, choose_using, place},
+    looks::Looks,
     ranks::Walk,
     slots::{LANES_MAX, Slot},
 };
@@ -64,6 +64,7 @@ impl Scheduler {
         let mut over: BTreeSet<QueueKey> = BTreeSet::new();
         let mut walk = Walk::default();
         let mut looks = Looks::for_level();
+        let mut seen = 0;
         while let Some((rank, mut keys)) = walk.level(&self.mind.ranks) {
             keys.retain(|key| !able || self.could_give(now, &blockers.gives, worker, key.class));
             // Queues that would not wait any more stand in nobody's way.
@@ -74,10 +75,12 @@ impl Scheduler {
             let mut left = lots.budgets.clone();
             let ways = self.ways_of_level(now, &lots.keys, known, &pools);
             let may = |i: usize, pools: &Pools| {
-                self.may_pass(now, &mut others.borrow_mut(), rank, lots.keys[i], worker, pools)
+                let asker = Asker { now, rank, queue: lots.keys[i], worker };
+                self.may_pass(asker, &mut others.borrow_mut(), pools)
             };
             let missing = least.saturating_sub(pools.uses_cpus().parts());
             let counts = choose_using(&pools, &ways, &left, most, missing, &mut looks, &may);
+            self.note_looks(looks.used() - std::mem::replace(&mut seen, looks.used()));
             let mut by_lot: Vec<Vec<Placed>> = lots.keys.iter().map(|_| vec![]).collect();
             for placed in place(&mut pools, &ways, &counts, &mut left, most, &may) {
                 most -= 1;

@@ -6,10 +6,10 @@ use hq_core::{ClassId, Quantity, Tick, WorkerId};
 
 use super::{
     assign::{Site, assign},
-    blocked::{Blockers, HeldFor},
-    combine::Looks,
+    blocked::{Asker, Blockers, HeldFor},
     fill::{Placed, Way},
     lanes::has_time,
+    looks::Looks,
     reach::Reach,
     slots::{LANES_MAX, Slot},
 };
@@ -52,33 +52,57 @@ impl Scheduler {
         reach: &Reach<'_>,
         blockers: &mut Blockers,
     ) -> Vec<u64> {
-        let lots = self.lots(keys, budgets, !blockers.reservations.is_empty(), |key| reach.fresh.contains(key));
-        let plans = self.plans(&lots.keys, reach);
-        let some = if self.is_simple(&lots.keys, &lots.budgets) { SOME } else { usize::MAX };
-        let mut looks = Looks::for_level();
-        let mut first = |most: usize| {
-            self.share_out(now, &lots.keys, rank, &lots.budgets, reach, &plans, most, &mut looks, blockers)
-        };
-        let (mut workers, mut placed, is_all) = first(some);
-        if !is_all {
-            (workers, placed, _) = first(usize::MAX);
-        }
-        self.mind.effort.combined += looks.used();
-        let mut slots: Vec<Vec<Slot>> = lots.keys.iter().map(|_| vec![]).collect();
-        for (worker, placed) in workers.iter().zip(placed) {
-            for (turn, placed) in placed.into_iter().enumerate() {
-                let slot = Slot { worker: *worker, variant: placed.variant, allocation: placed.allocation, turn };
-                slots[placed.class].push(slot);
-            }
-        }
-        slots.iter_mut().for_each(|slots| slots.sort_by_key(Slot::order));
-        let slots = lots.hand_out(slots, budgets);
+        let slots = self.plan_level(now, keys, rank, budgets, reach, blockers);
         let placed: Vec<u64> = slots.iter().map(|slots| slots.len() as u64).collect();
         for ((key, slots), budget) in keys.iter().zip(slots).zip(budgets) {
             let budget = blockers.backlog_budget(slots.len() as u64, *budget);
             self.open_lanes(now, *key, slots, budget);
         }
         placed
+    }
+
+    /// Places for up to `budgets` tasks of each queue, where the whole is worth most.
+    pub(super) fn plan_level(
+        &mut self,
+        now: Tick,
+        keys: &[QueueKey],
+        rank: Rank,
+        budgets: &[u64],
+        reach: &Reach<'_>,
+        blockers: &mut Blockers,
+    ) -> Vec<Vec<Slot>> {
+        let lots = self.lots(keys, budgets, !blockers.reservations.is_empty(), |key| reach.fresh.contains(key));
+        let plans = self.plans(&lots.keys, reach);
+        let mut looks = Looks::for_level();
+        let mut first = |most: usize| {
+            self.share_out(now, &lots.keys, rank, &lots.budgets, reach, &plans, most, &mut looks, blockers)
+        };
+        let (mut workers, mut placed) = (vec![], vec![]);
+        for most in self.how_many(&lots.keys, &lots.budgets) {
+            let is_all;
+            (workers, placed, is_all) = first(*most);
+            if is_all {
+                break;
+            }
+        }
+        self.mind.effort.combined += looks.used();
+        let mut slots: Vec<Vec<Slot>> = lots.keys.iter().map(|_| vec![]).collect();
+        let mut left: Vec<(WorkerId, std::vec::IntoIter<Placed>)> =
+            workers.into_iter().zip(placed.into_iter().map(Vec::into_iter)).collect();
+        left.sort_by_key(|(worker, _)| *worker);
+        // Turn by turn, so that they come in their order.
+        for turn in 0.. {
+            left.retain(|(_, placed)| !placed.as_slice().is_empty());
+            if left.is_empty() {
+                break;
+            }
+            for (worker, placed) in &mut left {
+                if let Some(Placed { class, variant, allocation }) = placed.next() {
+                    slots[class].push(Slot { worker: *worker, variant, allocation, turn });
+                }
+            }
+        }
+        lots.hand_out(slots, budgets)
     }
 
     /// Rooms in which something of the level fits.
@@ -133,20 +157,26 @@ impl Scheduler {
         let blockers = RefCell::new(blockers);
         let may = |at: usize, i: usize, pools: &Pools| {
             let mut blockers = blockers.borrow_mut();
-            free || self.passes(now, &mut blockers, rank, &held_for[at], keys[i], workers[at], pools)
+            let asker = Asker { now, rank, queue: keys[i], worker: workers[at] };
+            free || self.passes(asker, &mut blockers, &held_for[at], pools)
         };
         let mut left = budgets.to_vec();
         let placed = assign(&mut sites, &mut left, free, looks, &may);
         (workers, placed, !is_cut || left.iter().all(|left| *left == 0))
     }
 
-    /// Whether so few tasks wait that the first workers are enough, none of which runs one of them better than another does.
-    fn is_simple(&self, keys: &[QueueKey], budgets: &[u64]) -> bool {
+    /// How many workers are looked at, and how many if these are not enough. It begins with a few where so few tasks wait that the
+    /// first workers are enough, none of which runs one of them better than another does.
+    fn how_many(&self, keys: &[QueueKey], budgets: &[u64]) -> &'static [usize] {
         let same_anywhere = |key: &QueueKey| match &self.state.classes.get(key.class).requests[..] {
             [request] => request.entries().iter().all(|entry| entry.quantity != Quantity::All),
             _ => false,
         };
-        budgets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)) <= SOME as u64 && keys.iter().all(same_anywhere)
+        match budgets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)) {
+            1 if keys.iter().all(same_anywhere) => &[1, SOME, usize::MAX],
+            n if n <= SOME as u64 && keys.iter().all(same_anywhere) => &[SOME, usize::MAX],
+            _ => &[usize::MAX],
+        }
     }
 
     /// The first `most` workers in the order in which they are filled: scarce resources last, low ids first. And whether there

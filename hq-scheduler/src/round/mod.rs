@@ -4,6 +4,7 @@
 //! It works on what is dirty: workers whose free state grew, queues that got tasks.
 
 mod assign;
+mod auction;
 mod blocked;
 mod combine;
 mod fill;
@@ -17,8 +18,10 @@ mod keep_off;
 mod lanes;
 mod least;
 mod level;
+mod looks;
 mod lots;
 mod overdue;
+mod pack;
 mod place;
 mod places;
 mod prices;
@@ -27,6 +30,7 @@ mod reach;
 mod recall;
 mod reserve;
 mod search;
+mod shift;
 mod slots;
 mod timeline;
 
@@ -35,7 +39,7 @@ use std::collections::BTreeSet;
 use hq_core::{Ordinal, Tick, WorkerId};
 
 pub(crate) use self::{
-    blocked::Blockers,
+    blocked::{Asker, Blockers},
     hypothetical::{fill_hypothetical, workers_used},
     lanes::has_time,
     overdue::Waits,

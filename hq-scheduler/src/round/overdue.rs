@@ -1,5 +1,9 @@
 //! Queues of equal rank: value decides, so that a task that needs much could wait for ever for small ones to leave it room. One
 //! that has found none while many others of its level were started is *overdue*: a worker is held for it as if its rank were better.
+//!
+//! A worker that is held runs empty meanwhile, so holds are rationed: of a level one task at a time becomes overdue, the one that has
+//! waited longest, and as many others are started before the next does. So a task starts within that many starts for it and for each
+//! queue whose head waited before it: nothing starves, however many wait, and the level is not reduced to first come, first served.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +17,7 @@ use crate::{
 };
 
 /// A task is overdue when so many of its level were started meanwhile, for each lane there is …
-const STARTS_PER_LANE: u64 = 8;
+const STARTS_PER_LANE: u64 = 32;
 /// … or for so many lanes, where there are fewer.
 const LANES_MIN: u64 = 8;
 
@@ -29,10 +33,12 @@ pub(crate) struct Waits {
 struct Level {
     /// Tasks of this rank that were started since somebody waits.
     started: u64,
-    /// At how many starts the head of a queue is overdue.
+    /// At how many starts the head of a queue is overdue, if its turn has come.
     due: BTreeMap<QueueKey, (Ordinal, u64)>,
     /// No more than the least of these.
     next: u64,
+    /// Before so many starts no other head becomes overdue.
+    rest: u64,
 }
 
 impl Scheduler {
@@ -43,37 +49,42 @@ impl Scheduler {
             return;
         };
         let head = view.head;
-        let lanes = (self.state.grants.len() as u64).max(LANES_MIN);
+        let patience = self.patience();
         let level = self.mind.waits.levels.entry(rank).or_default();
         if level.due.get(&key).is_none_or(|(known, _)| *known != head) {
-            let at = level.started.saturating_add(lanes * STARTS_PER_LANE);
+            let at = level.started.saturating_add(patience);
             // At worst it is looked for too early, once.
             level.next = if level.due.is_empty() { at } else { level.next.min(at) };
             level.due.insert(key, (head, at));
         }
     }
 
-    /// Notes that tasks of a rank were started. Queues that are overdue now are looked at anew.
+    /// So many starts of its level a task lets pass before it is overdue.
+    fn patience(&self) -> u64 {
+        (self.state.grants.len() as u64).max(LANES_MIN) * STARTS_PER_LANE
+    }
+
+    /// Notes that tasks of a rank were started. The queue that is overdue now is looked at anew.
     pub(super) fn note_started(&mut self, rank: Rank, n: u64) {
+        let patience = self.patience();
         let Some(level) = self.mind.waits.levels.get_mut(&rank) else { return };
         level.started = level.started.saturating_add(n);
-        if level.started < level.next {
-            return;
-        }
-        let (due, started) = (std::mem::take(&mut level.due), level.started);
-        let (over, due): (BTreeMap<_, _>, BTreeMap<_, _>) = due.into_iter().partition(|(_, (_, at))| *at <= started);
-        level.due = due;
-        level.find_next();
-        if level.due.is_empty() {
-            self.mind.waits.levels.remove(&rank);
-        }
-        for (key, (head, _)) in over {
-            if self.head_of(key) == Some(head) {
+        while level.started >= level.next.max(level.rest) {
+            let first = level.due.iter().map(|(key, (head, at))| (*at, *head, *key)).min();
+            let Some((_, head, key)) = first.filter(|(at, ..)| *at <= level.started) else { break };
+            level.due.remove(&key);
+            level.find_next();
+            // Others of the queue may have been cancelled meanwhile.
+            if self.state.ready.get(&key).is_some_and(|tasks| tasks.first() == Some(head)) {
+                level.rest = level.started.saturating_add(patience);
                 self.mind.waits.overdue.insert(key, head);
                 self.mind.settled.remove(&key);
                 self.mind.dirty_queues.insert(key);
                 self.mind.needs_round = true;
             }
+        }
+        if level.due.is_empty() {
+            self.mind.waits.levels.remove(&rank);
         }
     }
 

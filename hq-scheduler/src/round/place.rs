@@ -20,9 +20,9 @@ impl Scheduler {
         self.forget_overdue();
         self.refresh_rooms(None);
         let mut reach = Reach::new(queues, workers, &self.mind.rooms);
+        let mut blockers = Blockers::default();
         let mut open = self.open_classes(&reach);
         let mut walk = Walk::default();
-        let mut blockers = Blockers::default();
         let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
         let mut started = 0u64;
         let mut looked_at: BTreeMap<QueueKey, u64> = BTreeMap::new();

@@ -102,7 +102,7 @@ impl Walk {
     /// All queues of the best rank that were not visited yet.
     pub(super) fn level(&mut self, ranks: &Ranks) -> Option<(Rank, Vec<QueueKey>)> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.next.extend(&ranks.heads);
+            self.next.clone_from(&ranks.heads);
         }
         let mut level: Option<(Rank, Vec<QueueKey>)> = None;
         while let Some(queue) = self.next.first().copied() {

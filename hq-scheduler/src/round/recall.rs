@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{ClassId, GrantId, OrdinalRange, Tick, WorkerId};
 
-use super::{blocked::Blockers, lanes::has_time};
+use super::{
+    blocked::{Asker, Blockers},
+    lanes::has_time,
+};
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
 impl Scheduler {
@@ -27,7 +30,9 @@ impl Scheduler {
         let mut due: Vec<GrantId> = Vec::new();
         let best = fresh.best_rank();
         let mut held: BTreeMap<(Rank, WorkerId), bool> = BTreeMap::new();
-        for grant in self.deep_lanes_for(now, &queues, &mut fresh) {
+        let lanes = self.deep_lanes_for(now, &queues, &mut fresh);
+        self.mind.effort.lanes += lanes.len() as u64;
+        for grant in lanes {
             let Some(lane) = self.state.grants.get(&grant) else { continue };
             let Some(next) = lane.next() else { continue };
             let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
@@ -37,9 +42,9 @@ impl Scheduler {
             let mut is_held = |worker: &WorkerId| {
                 if fresh.reservations.is_empty() {
                     let held = held.entry((rank, *worker));
-                    *held.or_insert_with(|| self.is_held(now, &mut fresh, rank, key, *worker))
+                    *held.or_insert_with(|| self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh))
                 } else {
-                    self.is_held(now, &mut fresh, rank, key, *worker)
+                    self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh)
                 }
             };
             if lane.workers.iter().any(&mut is_held) {
@@ -104,6 +109,7 @@ impl Scheduler {
                 continue;
             }
             let grants: Vec<GrantId> = self.mind.deep.get(&class).into_iter().flatten().copied().collect();
+            self.mind.effort.lanes += grants.len() as u64;
             self.call_back_share(class, &grants, rooms.iter().map(|(_, room)| *room).sum());
             // Whether that was enough is seen when they have answered.
             if grants.iter().any(|grant| self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty())) {

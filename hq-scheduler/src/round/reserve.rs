@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use hq_core::{Request, Span, Tick, WorkerId};
 
 use super::{
-    blocked::Blockers,
+    blocked::{Asker, Blockers},
     lanes::has_time,
     timeline::{Booking, Need},
 };
@@ -89,22 +89,16 @@ impl Scheduler {
 
     /// Whether one more task of a queue can start on a worker, whose free state is `pools`, without delaying what has a
     /// reservation there. Whichever variant fits now must not.
-    pub(super) fn keeps_reservations(
-        &self,
-        now: Tick,
-        blockers: &mut Blockers,
-        key: QueueKey,
-        worker: WorkerId,
-        pools: &Pools,
-    ) -> bool {
+    pub(super) fn keeps_reservations(&self, asker: Asker, blockers: &mut Blockers, pools: &Pools) -> bool {
+        let Asker { now, queue, worker, .. } = asker;
         let booked = blockers.booked(worker);
-        let end = self.expected_run_of(key).map(|est| now.after(est));
+        let end = self.expected_run_of(queue).map(|est| now.after(est));
         if ends_before(end, &booked) {
             return true;
         }
         let timeline = blockers.timelines.entry(worker).or_insert_with(|| self.timeline(now, worker));
         self.add_new_lanes(now, worker, timeline);
-        let requests: &[Arc<Request>] = &self.state.classes.get(key.class).requests;
+        let requests: &[Arc<Request>] = &self.state.classes.get(queue.class).requests;
         let mut fitting = requests.iter().filter_map(|request| pools.allocate(request));
         fitting.all(|allocation| {
             let mut rest = pools.clone();
@@ -113,14 +107,9 @@ impl Scheduler {
     }
 
     /// The same for a gang, which takes the whole worker.
-    pub(super) fn gang_keeps_reservations(
-        &self,
-        now: Tick,
-        blockers: &Blockers,
-        key: QueueKey,
-        worker: WorkerId,
-    ) -> bool {
-        ends_before(self.expected_run_of(key).map(|est| now.after(est)), &blockers.booked(worker))
+    pub(super) fn gang_keeps_reservations(&self, asker: Asker, blockers: &Blockers) -> bool {
+        let end = self.expected_run_of(asker.queue).map(|est| asker.now.after(est));
+        ends_before(end, &blockers.booked(asker.worker))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
 use super::{
-    blocked::Blockers,
+    blocked::{Asker, Blockers},
     lanes::has_time,
     places::{Place, Room},
     reach::Reach,
@@ -93,7 +93,8 @@ impl Scheduler {
                 continue;
             }
             let (room, places) = used.entry(id).or_insert_with(|| (Room::of(worker), vec![]));
-            if room.lanes >= LANES_MAX || !self.may_pass(now, blockers, rank, key, id, &room.pools) {
+            let asker = Asker { now, rank, queue: key, worker: id };
+            if room.lanes >= LANES_MAX || !self.may_pass(asker, blockers, &room.pools) {
                 continue;
             }
             let Some(allocation) = room.pools.allocate(request) else { continue };
@@ -119,7 +120,8 @@ impl Scheduler {
         slots.sort_by_key(Slot::order);
         let heads = self.peek(key, slots.len() as u64);
         let mut heads = heads.into_iter().flat_map(OrdinalRange::iter);
-        let mut grants = Vec::new();
+        let mut grants = Vec::with_capacity(slots.len());
+        let mut fx = Effects::default();
         for slot in slots {
             let Some(head) = heads.next() else { break };
             let grant = self.state.next_grant();
@@ -131,21 +133,22 @@ impl Scheduler {
                 allocation: slot.allocation.clone(),
                 tasks: vec![OrdinalRange::one(head)],
             };
-            self.emit(now, fact, &mut Effects::default());
-            grants.push((grant, slot, vec![OrdinalRange::one(head)]));
+            self.emit(now, fact, &mut fx);
+            grants.push((grant, slot, OrdinalRange::one(head)));
         }
         let opened = grants.len() as u64;
         // Beyond the budget others may be next.
         let mut rest = budget.saturating_sub(opened);
-        for (grant, slot, mut tasks) in grants {
+        for (grant, slot, head) in grants {
             let share = self.state.ready.get(&key).map_or(0, |set| set.len()) / (2 * opened.max(1));
             let more = self.peek(key, self.backlog_room(key).min(share).min(rest));
             rest -= more.iter().map(|range| range.len).sum::<u64>();
-            if !more.is_empty() {
-                self.emit(now, Fact::GrantExtended { grant, tasks: more.clone() }, &mut Effects::default());
-                tasks.extend(more);
+            if more.is_empty() {
+                self.send_open(now, grant, key, slot, &[head]);
+            } else {
+                self.emit(now, Fact::GrantExtended { grant, tasks: more.clone() }, &mut fx);
+                self.send_open(now, grant, key, slot, &[vec![head], more].concat());
             }
-            self.send_open(now, grant, key, slot, &tasks);
         }
     }
 

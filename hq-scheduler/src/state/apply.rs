@@ -47,10 +47,14 @@ impl State {
             Fact::WorkerJoined { worker, config } => self.add_worker(at, *worker, config, fx),
             Fact::WorkerLost { worker, reason } => self.lose_worker(at, *worker, *reason, fx)?,
             Fact::GrantOpened { grant, workers, class, variant, allocation, tasks } => {
-                self.open_grant(at, *grant, workers, *class, *variant, allocation)?;
-                self.give(*grant, tasks, fx)?;
+                self.leave_queues(*grant, tasks, fx)?;
+                self.open_grant(at, *grant, workers, *class, *variant, allocation, tasks)?;
             }
-            Fact::GrantExtended { grant, tasks } => self.give(*grant, tasks, fx)?,
+            Fact::GrantExtended { grant, tasks } => {
+                self.leave_queues(*grant, tasks, fx)?;
+                let lane = self.grant_mut(*grant)?;
+                tasks.iter().for_each(|range| lane.tasks.push(*range));
+            }
             Fact::GrantReturned { grant, tasks } => self.take_back(*grant, tasks, fx)?,
             Fact::GrantClosed { grant } => self.close_grant(*grant, fx)?,
             Fact::TaskStarted { grant, task, start } => self.start(*grant, *task, *start)?,
@@ -168,6 +172,7 @@ impl State {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what the fact says")]
     fn open_grant(
         &mut self,
         at: Tick,
@@ -176,6 +181,7 @@ impl State {
         class: ClassId,
         variant: u8,
         allocation: &Allocation,
+        tasks: &[OrdinalRange],
     ) -> Result<(), String> {
         if !self.classes.has(class) {
             return Err(format!("class {class} does not exist"));
@@ -199,24 +205,27 @@ impl State {
             variant,
             allocation: allocation.clone(),
             opened: at,
-            tasks: Default::default(),
+            tasks: tasks.iter().copied().collect(),
             running: None,
         };
         self.grants.insert(id, grant);
         Ok(())
     }
 
-    fn give(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
+    /// Tasks that wait are given to a lane.
+    fn leave_queues(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
         for range in tasks {
-            let parts = self.split_by_submit(*range);
-            let waited: u64 = parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum();
+            let own = self.submit_at_or_after(range.start).filter(|own| range.end() <= own.end());
+            let waited: u64 = match own {
+                Some(own) => self.remove_ready(own.start, *range, fx),
+                None => {
+                    let parts = self.split_by_submit(*range);
+                    parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum()
+                }
+            };
             if waited != range.len {
                 return Err(format!("grant {id} gets tasks that do not wait, at ordinal {}", range.start));
             }
-        }
-        let grant = self.grant_mut(id)?;
-        for range in tasks {
-            grant.tasks.push(*range);
         }
         Ok(())
     }

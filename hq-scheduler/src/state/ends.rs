@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hq_core::{DepKind, End, Ends, GrantId, IdList, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
 
-use super::{Effects, Entry, QueueKey, State};
+use super::{Effects, Entry, QueueKey, State, runs};
 
 impl State {
     /// Tasks of a lane that finished.
@@ -93,8 +93,8 @@ impl State {
             let mut bare: RangeSet = open.clone();
             let recorded: Vec<(Ordinal, Entry)> =
                 self.records.in_range(range).filter(|(_, entry)| !entry.state.is_end()).collect();
+            runs(recorded.iter().map(|(task, _)| *task)).into_iter().for_each(|run| _ = bare.remove(run));
             for (task, mut entry) in recorded {
-                bare.remove(OrdinalRange::one(task));
                 if entry.state == TaskState::Running {
                     ran += 1;
                     entry.took = at.since(entry.start);
@@ -193,20 +193,19 @@ impl State {
     /// Takes tasks of one submit out of the queues; says how many were there.
     pub(super) fn remove_ready(&mut self, base: Ordinal, range: OrdinalRange, fx: &mut Effects) -> u64 {
         let Some(submit) = self.submits.get(&base) else { return 0 };
-        let runs: Vec<_> = if submit.submit.profile_of.is_empty() {
-            vec![(submit.key(0), range)]
-        } else {
-            runs_by_key(submit, base, range)
-        };
-        let mut removed = 0;
-        for (key, run) in runs {
-            if let Some(set) = self.ready.get_mut(&key) {
-                removed += set.remove(run);
-                fx.moved.insert(key);
-                if set.is_empty() {
-                    self.ready.remove(&key);
-                }
-            }
+        if submit.submit.profile_of.is_empty() {
+            return self.leave_queue(submit.key(0), range, fx);
+        }
+        let runs = runs_by_key(submit, base, range);
+        runs.into_iter().map(|(key, run)| self.leave_queue(key, run, fx)).sum()
+    }
+
+    fn leave_queue(&mut self, key: QueueKey, range: OrdinalRange, fx: &mut Effects) -> u64 {
+        let Some(set) = self.ready.get_mut(&key) else { return 0 };
+        let removed = set.remove(range);
+        fx.moved.insert(key);
+        if set.is_empty() {
+            self.ready.remove(&key);
         }
         removed
     }

@@ -76,7 +76,8 @@ impl State {
         let mut grant = GrantId { epoch: self.epoch, n: self.last_grant };
         loop {
             grant.n = grant.n.checked_add(1).unwrap_or(1);
-            if !self.grants.contains_key(&grant) {
+            let is_new = self.grants.last_key_value().is_none_or(|(last, _)| *last < grant);
+            if is_new || !self.grants.contains_key(&grant) {
                 return grant;
             }
         }
@@ -86,6 +87,12 @@ impl State {
     pub(crate) fn submit_of(&self, task: Ordinal) -> Option<(Ordinal, &SubmitState)> {
         let (base, submit) = self.submits.range(..=task).next_back()?;
         (task.0 - base.0 < submit.len()).then_some((*base, submit))
+    }
+
+    /// All ordinals of the submit that `task` belongs to, or else of the next one.
+    pub(crate) fn submit_at_or_after(&self, task: Ordinal) -> Option<OrdinalRange> {
+        let own = self.submit_of(task).map(|(base, submit)| OrdinalRange::new(base, submit.len()));
+        own.or_else(|| self.submits.range(task..).next().map(|(base, _)| self.range_of(*base)))
     }
 
     /// `range` cut at the borders of submits; what belongs to none is left out.
@@ -138,10 +145,9 @@ impl State {
                 set.remove(ended);
             }
         }
-        for (task, entry) in self.records.in_range(range) {
-            if entry.state.is_end() {
-                set.remove(OrdinalRange::one(task));
-            }
+        let ended = self.records.in_range(range).filter(|(_, entry)| entry.state.is_end());
+        for run in runs(ended.map(|(task, _)| task)) {
+            set.remove(run);
         }
         set
     }
@@ -150,4 +156,16 @@ impl State {
     pub(crate) fn range_of(&self, base: Ordinal) -> OrdinalRange {
         OrdinalRange::new(base, self.submits.get(&base).map_or(0, |submit| submit.len()))
     }
+}
+
+/// Tasks in order as runs.
+fn runs(tasks: impl Iterator<Item = Ordinal>) -> Vec<OrdinalRange> {
+    let mut runs: Vec<OrdinalRange> = Vec::new();
+    for task in tasks {
+        match runs.last_mut() {
+            Some(run) if run.end() == task => run.len += 1,
+            _ => runs.push(OrdinalRange::one(task)),
+        }
+    }
+    runs
 }

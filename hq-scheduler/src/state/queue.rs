@@ -82,6 +82,16 @@ impl TaskQueue {
     }
 }
 
+impl FromIterator<OrdinalRange> for TaskQueue {
+    fn from_iter<I: IntoIterator<Item = OrdinalRange>>(ranges: I) -> Self {
+        let ranges = ranges.into_iter();
+        // Most lanes have one range at a time.
+        let mut queue = Self { ranges: VecDeque::with_capacity(ranges.size_hint().0), len: 0 };
+        ranges.for_each(|range| queue.push(range));
+        queue
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -68,18 +68,18 @@ fn large_plans_come_close_to_the_bound() {
         &[
             Size { workers: 1000, classes: 100, tasks: 1_000_000, least: [0.99, 0.995], seeds: 10 },
             Size { workers: 300, classes: 100, tasks: 100_000, least: [0.99, 0.995], seeds: 10 },
-            // Few classes: no plan of whole tasks comes nearer to the bound on some of the workers.
-            Size { workers: 1000, classes: 20, tasks: 1_000_000, least: [0.98, 0.98], seeds: 10 },
+            Size { workers: 1000, classes: 20, tasks: 1_000_000, least: [0.98, 0.99], seeds: 10 },
             // Tasks of some classes run out.
-            Size { workers: 1000, classes: 100, tasks: 8_000, least: [0.93, 0.93], seeds: 10 },
-            Size { workers: 300, classes: 30, tasks: 3_000, least: [0.93, 0.93], seeds: 10 },
-            Size { workers: 100, classes: 100, tasks: 1_000, least: [0.93, 0.93], seeds: 10 },
-            Size { workers: 100, classes: 100, tasks: 700, least: [0.93, 0.93], seeds: 10 },
+            Size { workers: 1000, classes: 100, tasks: 8_000, least: [0.99, 0.99], seeds: 10 },
+            // The bound knows nothing of shares of a GPU of which no two go together on one.
+            Size { workers: 300, classes: 30, tasks: 3_000, least: [0.96, 0.995], seeds: 10 },
+            Size { workers: 100, classes: 100, tasks: 1_000, least: [0.99, 0.995], seeds: 10 },
+            Size { workers: 100, classes: 100, tasks: 700, least: [0.98, 0.99], seeds: 10 },
         ]
     } else {
         &[
             Size { workers: 60, classes: 60, tasks: 20_000, least: [0.99, 0.995], seeds: 1 },
-            Size { workers: 40, classes: 20, tasks: 300, least: [0.93, 0.93], seeds: 1 },
+            Size { workers: 40, classes: 20, tasks: 300, least: [0.98, 0.99], seeds: 1 },
         ]
     };
     let kinds: [(&str, Make); 2] =

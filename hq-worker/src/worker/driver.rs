@@ -1,6 +1,6 @@
 use std::{collections::HashMap, future::pending, sync::Arc, time::Duration};
 
-use hq_core::{FromWorker, Outcome, RunId, ToWorker};
+use hq_core::{FromWorker, HardwareState, Outcome, RunId, ToWorker};
 use hq_node::{Exit, StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};
 use hq_transport::{TypedReceiver, TypedSender};
 use tokio::{
@@ -27,7 +27,7 @@ const TURN: u32 = 8_192;
 /// # Cancel safety
 /// Dropping the future drops the link; what runs is left to its runners, which programs do not survive.
 pub async fn run_worker(options: WorkerOptions) -> Exit {
-    let WorkerOptions { config, link, runners, handle } = options;
+    let WorkerOptions { config, link, runners, handle, mut overviews } = options;
     let clock = Clock::start();
     let (batches, receiver) = mpsc::channel(1);
     let mut driver = Driver {
@@ -53,6 +53,7 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
             () = handle.interrupted.notified() => Some(WorkerInput::Interrupted),
             input = receive(&mut driver.link) => Some(input),
             () = driver.ends.some() => None,
+            state = next(&mut overviews) => Some(WorkerInput::Overview(Box::new(state))),
             is_open = flush(driver.batches.as_ref(), &mut driver.outbox) => {
                 driver.words.clear();
                 if !is_open {
@@ -235,6 +236,17 @@ async fn flush(batches: Option<&mpsc::Sender<Vec<FromWorker>>>, outbox: &mut Vec
         },
         _ => pending().await,
     }
+}
+
+/// The next look at the machine; for ever where there are no more.
+async fn next(overviews: &mut Option<mpsc::Receiver<HardwareState>>) -> HardwareState {
+    if let Some(receiver) = overviews {
+        if let Some(state) = receiver.recv().await {
+            return state;
+        }
+        *overviews = None;
+    }
+    pending().await
 }
 
 async fn sleep(deadline: Option<Instant>) {

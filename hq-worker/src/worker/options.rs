@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use hq_core::WorkerConfig;
+use hq_core::{HardwareState, WorkerConfig};
 use hq_transport::Link;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use crate::Runners;
 
@@ -13,6 +13,7 @@ pub struct WorkerOptions {
     pub(super) link: Link,
     pub(super) runners: Runners,
     pub(super) handle: WorkerHandle,
+    pub(super) overviews: Option<mpsc::Receiver<HardwareState>>,
 }
 
 impl WorkerOptions {
@@ -23,7 +24,14 @@ impl WorkerOptions {
         config.kinds.extend(runners.kinds());
         config.kinds.sort();
         config.kinds.dedup();
-        Self { config, link, runners, handle: WorkerHandle::default() }
+        Self { config, link, runners, handle: WorkerHandle::default(), overviews: None }
+    }
+
+    /// The same, and what comes out of `overviews` is told to the server.
+    #[must_use]
+    pub fn overviews(mut self, overviews: mpsc::Receiver<HardwareState>) -> Self {
+        self.overviews = Some(overviews);
+        self
     }
 
     /// A handle on the worker, good before, while and after it runs.

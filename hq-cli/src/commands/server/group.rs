@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{info, start, stop, wait};
+use super::{debug_dump, generate_access, info, start, stop, wait};
 use crate::context::Context;
 
 /// Commands about the server.
@@ -14,6 +14,10 @@ pub(crate) enum Command {
     Info(info::Args),
     /// Wait until a server runs
     Wait(wait::Args),
+    /// Make an access record for a server to come
+    GenerateAccess(generate_access::Args),
+    /// Write down what the server has in its books
+    DebugDump(debug_dump::Args),
 }
 
 impl Command {
@@ -24,6 +28,8 @@ impl Command {
             Self::Stop(args) => stop::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
+            Self::GenerateAccess(args) => generate_access::run(args, context),
+            Self::DebugDump(args) => debug_dump::run(args, context).await,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Commands about the server.
 
+mod debug_dump;
+mod generate_access;
 mod group;
 mod info;
 mod start;

@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{info, list, start, stop, wait};
+use super::{address, deploy_ssh, hwdetect, info, list, start, stop, wait};
 use crate::context::Context;
 
 /// Commands about workers.
@@ -16,6 +16,12 @@ pub(crate) enum Command {
     Info(info::Args),
     /// Wait until that many workers run
     Wait(wait::Args),
+    /// Print the name of a worker's machine
+    Address(address::Args),
+    /// Show what a worker started here would offer
+    Hwdetect(hwdetect::Args),
+    /// Start workers on other machines by ssh, and wait for their ends
+    DeploySsh(deploy_ssh::Args),
 }
 
 impl Command {
@@ -27,6 +33,9 @@ impl Command {
             Self::List(args) => list::run(args, context).await,
             Self::Info(args) => info::run(args, context).await,
             Self::Wait(args) => wait::run(args, context).await,
+            Self::Address(args) => address::run(args, context).await,
+            Self::Hwdetect(args) => hwdetect::run(&args, context),
+            Self::DeploySsh(args) => deploy_ssh::run(args, context).await,
         }
     }
 }

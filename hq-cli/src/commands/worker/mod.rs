@@ -1,6 +1,9 @@
 //! Commands about workers.
 
+mod address;
+mod deploy_ssh;
 mod group;
+mod hwdetect;
 mod info;
 mod list;
 mod start;

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use hq_core::{OnServerLost, PROGRAM_KIND, ResourceDef, Span, WorkerConfig, WorkerId, WorkerInfo};
 use hq_worker::{Exit, NotifyDesk, ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 use tracing::info;
 
 use crate::{
@@ -17,7 +18,10 @@ use crate::{
     output::{Mode, now},
     parse,
     view::{worker_details, worker_json},
-    worker::{BaseArgs, ConfigArgs, DetectList, ManagerArg, WorkDir, connect, detect_manager, watch_welcome},
+    worker::{
+        BaseArgs, ConfigArgs, DetectList, ManagerArg, Search, WorkDir, connect, detect_manager, send_overviews,
+        watch_welcome,
+    },
 };
 
 /// Options of `worker start`.
@@ -40,6 +44,12 @@ pub(crate) struct Args {
     /// Which resources are looked for: `all`, `none` or some of cpus,mem,gpus/nvidia,gpus/amd
     #[arg(long, value_name = "LIST", default_value = "all")]
     detect_resources: DetectList,
+    /// Of each physical core take only one thread; for cpus that are looked for
+    #[arg(long)]
+    no_hyper_threading: bool,
+    /// Groups that lie close to each other, e.g. `cpus[0]:gpus[0],cpus[1]:gpus[1]=64`
+    #[arg(long, value_name = "SPEC", value_parser = parse::reader(parse::coupling))]
+    coupling: Option<String>,
     /// Stop after having nothing to do for that long [default: the server's]
     #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
     idle_timeout: Option<Span>,
@@ -91,11 +101,16 @@ impl From<OnServerLostArg> for OnServerLost {
 }
 
 impl Args {
-    fn config_args(&self) -> ConfigArgs {
+    fn config_args(&self, in_slurm: bool) -> ConfigArgs {
         ConfigArgs {
             cpus: self.cpus.clone(),
             resources: self.resource.clone(),
-            detect: self.detect_resources.clone(),
+            search: Search {
+                list: self.detect_resources.clone(),
+                one_thread_per_core: self.no_hyper_threading,
+                in_slurm,
+            },
+            coupling: self.coupling.clone(),
             hostname: self.hostname.clone(),
             group: self.group.clone(),
             base: BaseArgs {
@@ -117,11 +132,13 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let job = detect_manager(args.manager).await?;
     let remaining = job.as_ref().and_then(|(_, remaining)| *remaining);
     let work_dir = WorkDir::prepare(args.work_dir.as_deref())?;
-    let mut config = args.config_args().gather(work_dir.path(), job.map(|(job, _)| job))?;
+    let in_slurm = job.as_ref().is_some_and(|(job, _)| job.manager == "Slurm");
+    let mut config = args.config_args(in_slurm).gather(work_dir.path(), job.map(|(job, _)| job))?;
     config.time_limit = config.time_limit.or(remaining);
     let (link, mut welcome) = watch_welcome(connect(&context.global.server_dir).await?);
     let desk = notify_dir()?;
-    let options = WorkerOptions::new(config.clone(), link, runners(&config, desk.path())?);
+    let (overviews, looks) = mpsc::channel(1);
+    let options = WorkerOptions::new(config.clone(), link, runners(&config, desk.path())?).overviews(looks);
     let handle = options.handle();
     let worker = run_worker(options);
     tokio::pin!(worker, interrupted);
@@ -133,6 +150,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
                 is_known = true;
                 if let Ok(welcome) = welcome {
                     show(welcome.worker, config.clone(), context)?;
+                    // The server takes them from now on; the first one is complete.
+                    tokio::spawn(send_overviews(config.clone(), overviews.clone()));
                 }
             }
             signal = &mut interrupted, if !is_interrupted => {

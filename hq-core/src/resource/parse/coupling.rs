@@ -26,7 +26,7 @@ impl CouplingItem {
     /// let items = CouplingItem::parse_list("gpus[0]:cpus[0], gpus[1]:cpus[1]=64", &resources).unwrap();
     /// assert_eq!((items[0].resource1_idx, items[0].resource2_idx, items[0].weight), (0, 1, 256));
     /// let error = CouplingItem::parse_list("cpus[0]:gpus[2]", &resources).unwrap_err();
-    /// assert_eq!((error.at, &error.reason[..]), (13, "gpus has the groups 0 to 1, not 2"));
+    /// assert_eq!((error.at, &error.reason[..]), (13, "Invalid group id 2 for resource 'gpus', which has the groups 0 to 1"));
     /// ```
     pub fn parse_list(text: &str, resources: &[ResourceDef]) -> Result<Vec<Self>> {
         let mut reader = Reader::new(text);
@@ -71,7 +71,7 @@ fn end(reader: &mut Reader<'_>, resources: &[ResourceDef]) -> Result<CouplingEnd
     let position = resources.iter().position(|def| def.name == name);
     let Some(resource) = position.and_then(|at| u16::try_from(at).ok()) else {
         let known: Vec<&str> = resources.iter().map(|def| def.name.as_str()).collect();
-        return reader.error_at(start, format!("there is no resource {name}, only {}", known.join(", ")));
+        return reader.error_at(start, format!("Resource not found: {name}; there are {}", known.join(", ")));
     };
     let any = CouplingEnd { resource, group: 0 };
     any.check(resources).or_else(|error| reader.error_at(start, error.to_string()))?;
