@@ -232,7 +232,7 @@ fn outputs() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn s1_what_is_not_hit_is_found(outputs in outputs(), harm in harm()) {
