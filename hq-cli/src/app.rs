@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         }
         Err(error) => {
             let text = output::inert(&format!("{error:#}")).into_owned();
-            match context.global.mode {
+            match context.out.mode() {
                 // Nothing can be done where standard output is closed too.
                 Mode::Json => drop(context.out.json_error(&text)),
                 Mode::Cli | Mode::Quiet => log::error_line(&text),

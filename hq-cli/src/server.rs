@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use hq_client::{CallError, Client, EventStream};
+use hq_client::{CallError, Client, EventStream, OutputStream};
 use hq_core::{
-    ClientReply, ClientRequest, Explanation, JobDetail, JobId, JobInfo, Selector, Seq, TaskNumber, WorkerInfo,
+    ClientReply, ClientRequest, Explanation, JobDetail, JobId, JobInfo, Selector, Seq, Submit, TaskNumber, WorkerInfo,
 };
 
 /// The connection to a server.
@@ -36,6 +36,22 @@ impl Server {
             Ok(other) => Err(unexpected(other)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Listens to what programs of a job print.
+    ///
+    /// # Errors
+    /// Where the link is gone; a refusal comes with the first item.
+    pub(crate) async fn listen(&self, job: JobId) -> Result<OutputStream, CallError> {
+        self.0.listen(job).await
+    }
+
+    /// Submits, and listens from the beginning.
+    ///
+    /// # Errors
+    /// As [`Server::call`].
+    pub(crate) async fn submit_listening(&self, submit: Submit) -> Result<(JobId, OutputStream), CallError> {
+        self.0.submit_listening(submit).await
     }
 
     /// Lines of jobs, by id.

@@ -68,8 +68,12 @@ const COMMANDS: &[&[&str]] = &[
     &["journal", "stream"],
     &["journal", "replay"],
     &["journal", "flush"],
+    &["journal", "report"],
     &["output-log"],
     &["simulate"],
+    &["doc"],
+    &["generate-completion"],
+    &["generate-man"],
 ];
 
 #[test]

@@ -14,13 +14,17 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod calls;
 mod client;
 mod connect;
 mod error;
 mod events;
+mod outputs;
 mod router;
 
 pub use client::Client;
 pub use error::{CallError, ConnectError};
 pub use events::{EventBatch, EventStream};
+pub use outputs::OutputStream;

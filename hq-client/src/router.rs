@@ -24,6 +24,7 @@ struct Waiting {
 enum Waiter {
     Call(oneshot::Sender<Result<ClientReply, CallError>>),
     Events(mpsc::Sender<Result<EventBatch, CallError>>),
+    Outputs(mpsc::Sender<Result<ClientReply, CallError>>),
 }
 
 impl Router {
@@ -45,6 +46,16 @@ impl Router {
         Ok((self.add(Waiter::Events(sender))?, receiver))
     }
 
+    /// Waits for what programs print, at most `room` pieces at a time.
+    pub(crate) fn expect_outputs(
+        &self,
+        room: u32,
+    ) -> Result<(RequestId, mpsc::Receiver<Result<ClientReply, CallError>>), CallError> {
+        // Some more for the answer to the submit, the end, and the word that the link is lost.
+        let (sender, receiver) = mpsc::channel(room as usize + 3);
+        Ok((self.add(Waiter::Outputs(sender))?, receiver))
+    }
+
     /// Nobody waits for that reply any more; says whether somebody did.
     pub(crate) fn forget(&self, id: RequestId) -> bool {
         self.waiting().waiters.remove(&id).is_some()
@@ -53,6 +64,18 @@ impl Router {
     /// Hands a reply to who waits for it. One that nobody waits for is dropped.
     pub(crate) fn deliver(&self, Reply { id, reply }: Reply) {
         let mut waiting = self.waiting();
+        if let Some(Waiter::Outputs(sender)) = waiting.waiters.get(&id) {
+            let goes_on = matches!(reply, ClientReply::Outputs(_) | ClientReply::Submitted { .. });
+            let result = match reply {
+                ClientReply::Refused(refusal) => Err(CallError::Refused(refusal)),
+                reply => Ok(reply),
+            };
+            // As with events, a server that sends more than its credit is not heard any more.
+            if sender.try_send(result).is_err() || !goes_on {
+                waiting.waiters.remove(&id);
+            }
+            return;
+        }
         let batch = match reply {
             ClientReply::Events(events) => Ok(EventBatch::Events(events)),
             ClientReply::Reset { next } => Ok(EventBatch::Reset { next }),
@@ -69,7 +92,7 @@ impl Router {
                         let error = result.map_or_else(|e| e, |reply| CallError::Unexpected(Box::new(reply)));
                         let _ = sender.try_send(Err(error));
                     }
-                    None => {}
+                    Some(Waiter::Outputs(_)) | None => {}
                 }
                 return;
             }
@@ -95,6 +118,9 @@ impl Router {
                 Waiter::Events(sender) => {
                     let _ = sender.try_send(Err(error));
                 }
+                Waiter::Outputs(sender) => {
+                    let _ = sender.try_send(Err(error));
+                }
             }
         }
     }
@@ -106,6 +132,9 @@ impl Router {
                 let _ = sender.send(Err(error));
             }
             Some(Waiter::Events(sender)) => {
+                let _ = sender.try_send(Err(error));
+            }
+            Some(Waiter::Outputs(sender)) => {
                 let _ = sender.try_send(Err(error));
             }
             None => {}

@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Event, Explanation, IdList, Instance, JobId, JobSpec, JobState, LossReason, RequestId, Seq, Submit, TaskCounts,
-    TaskNumber, TaskState, WorkerConfig, WorkerId,
+    Blob, Channel, Event, Explanation, IdList, Instance, JobId, JobSpec, JobState, LossReason, RequestId, Seq, Submit,
+    TaskCounts, TaskNumber, TaskState, WorkerConfig, WorkerId,
 };
 
 /// A moment by the wall clock, microseconds since 1970 (UTC). Only for showing.
@@ -101,7 +101,7 @@ pub enum ClientRequest {
         /// That many batches may be on their way before more credit is given.
         credit: u32,
     },
-    /// More batches for the subscription of that call. No answer.
+    /// More batches for the subscription of that call, or more chunks for that which listens. No answer.
     Credit {
         /// The call that subscribed.
         subscription: RequestId,
@@ -125,6 +125,22 @@ pub enum ClientRequest {
         job: JobId,
         /// Its number.
         task: TaskNumber,
+    },
+    /// Listen to what programs of a job print through pipes ([`Stdio::Live`](crate::Stdio::Live) and streams), from now on →
+    /// [`ClientReply::Outputs`] again and again, [`ClientReply::Done`] once the job has ended and is closed
+    Listen {
+        /// The job.
+        job: JobId,
+        /// That many chunks may be on their way before more credit is given.
+        credit: u32,
+    },
+    /// [`Submit`](Self::Submit), and listen from the beginning → [`ClientReply::Submitted`], durable, then as
+    /// [`Listen`](Self::Listen)
+    SubmitListening {
+        /// The tasks.
+        submit: Box<Submit>,
+        /// Chunks.
+        credit: u32,
     },
 }
 
@@ -175,6 +191,23 @@ pub enum ClientReply {
     },
     /// Where the task stands, and what of each worker it could use.
     Explained(Box<Explanation>),
+    /// What programs of the job printed, in the order in which the server heard of it.
+    Outputs(Vec<TaskOutput>),
+}
+
+/// Something that a task printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOutput {
+    /// The task.
+    pub task: TaskNumber,
+    /// Which run of it.
+    pub instance: Instance,
+    /// Where it printed to.
+    pub channel: Channel,
+    /// Bytes of this run and channel before it.
+    pub offset: u64,
+    /// What it printed.
+    pub data: Blob,
 }
 
 /// Why a request changes nothing.

@@ -3,6 +3,8 @@
 //! Pure: nothing here reads a clock, a file or the environment, starts a thread, or depends on the order of a hash map.
 //! Everything that crosses a link or reaches the journal is defined here; what it means is decided in `hq-scheduler`.
 
+#![forbid(unsafe_code)]
+
 mod amount;
 mod blob;
 mod client;
@@ -30,7 +32,7 @@ pub use amount::{Amount, ParseAmountError};
 pub use blob::Blob;
 pub use client::{
     Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
-    ServerInfo, StopOutcome, SubmitInfo, TaskInfo, WallTime, WorkerInfo, WorkerRuntime,
+    ServerInfo, StopOutcome, SubmitInfo, TaskInfo, TaskOutput, WallTime, WorkerInfo, WorkerRuntime,
 };
 pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
@@ -43,7 +45,8 @@ pub use ids::{
 };
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
 pub use message::{
-    FromWorker, LaneReport, NOTIFY_MAX, Open, Outcome, Report, RunEnd, SubmitBody, ToWorker, Welcome, Work, WorkRun,
+    FromWorker, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, RunEnd, RunOutput, SubmitBody, ToWorker,
+    Welcome, Work, WorkRun,
 };
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};

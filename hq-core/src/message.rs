@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, Ordinal, OrdinalRange, Parts,
-    Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
+    Allocation, Blob, Channel, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, Ordinal, OrdinalRange,
+    Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
 };
 
 /// From the server to a worker.
@@ -71,6 +71,18 @@ pub enum ToWorker {
     Stop {
         /// Why.
         reason: LossReason,
+    },
+    /// Somebody listens to what programs of a job print through pipes: so many more chunks may be sent.
+    Listen {
+        /// The job.
+        job: JobId,
+        /// Chunks.
+        credit: u32,
+    },
+    /// Nobody listens to a job any more.
+    Unlisten {
+        /// The job.
+        job: JobId,
     },
 }
 
@@ -179,6 +191,24 @@ pub enum FromWorker {
     },
     /// What the worker's machine is doing.
     Overview(Box<HardwareState>),
+    /// What a program printed, of a job that somebody listens to.
+    Output(RunOutput),
+}
+
+/// Bytes of what a program printed that are sent at a time.
+pub const OUTPUT_MAX: usize = 16 << 10;
+
+/// Something that a run printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOutput {
+    /// The run.
+    pub run: RunId,
+    /// Where it printed to.
+    pub channel: Channel,
+    /// Bytes of this run and channel before it.
+    pub offset: u64,
+    /// At most [`OUTPUT_MAX`] bytes.
+    pub data: Blob,
 }
 
 /// Bytes of what a program can say at a time.

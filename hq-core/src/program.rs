@@ -57,6 +57,9 @@ pub enum Stdio {
         /// relative to `submit_dir`.
         dir: Blob,
     },
+    /// To the clients that listen to the job (see [`ClientRequest::Listen`](crate::ClientRequest::Listen)); while none does,
+    /// nowhere.
+    Live,
 }
 
 /// What happens to an output file at the end of its task.

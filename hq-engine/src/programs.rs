@@ -1,6 +1,6 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hq_core::{Outcome, RunId, WorkerResources};
+use hq_core::{JobId, Outcome, RunId, WorkerResources};
 use hq_node::{StartOrder, StopHow};
 use hq_worker::{Done, ProgramOptions, ProgramRunner, TaskRunner};
 
@@ -9,11 +9,20 @@ use hq_worker::{Done, ProgramOptions, ProgramRunner, TaskRunner};
 pub(crate) struct Programs {
     resources: Arc<WorkerResources>,
     runner: OnceLock<Result<ProgramRunner, String>>,
+    /// What was said before there was a runner.
+    listened: Mutex<Vec<(JobId, Option<u32>)>>,
 }
 
 impl Programs {
     pub(crate) const fn new(resources: Arc<WorkerResources>) -> Self {
-        Self { resources, runner: OnceLock::new() }
+        Self { resources, runner: OnceLock::new(), listened: Mutex::new(vec![]) }
+    }
+}
+
+impl Programs {
+    fn hand_over(&self, runner: &ProgramRunner) {
+        let mut listened = self.listened.lock().unwrap_or_else(PoisonError::into_inner);
+        listened.drain(..).for_each(|(job, credit)| runner.listen(job, credit));
     }
 }
 
@@ -24,7 +33,10 @@ impl TaskRunner for Programs {
             ProgramRunner::new(options).map_err(|e| format!("programs cannot be run: {e}"))
         });
         match runner {
-            Ok(runner) => runner.start(order, done),
+            Ok(runner) => {
+                self.hand_over(runner);
+                runner.start(order, done);
+            }
             Err(reason) => done.end(Outcome::Failed(reason.clone())),
         }
     }
@@ -32,6 +44,13 @@ impl TaskRunner for Programs {
     fn stop(&self, run: RunId, how: StopHow) {
         if let Some(Ok(runner)) = self.runner.get() {
             runner.stop(run, how);
+        }
+    }
+
+    fn listen(&self, job: JobId, credit: Option<u32>) {
+        self.listened.lock().unwrap_or_else(PoisonError::into_inner).push((job, credit));
+        if let Some(Ok(runner)) = self.runner.get() {
+            self.hand_over(runner);
         }
     }
 }

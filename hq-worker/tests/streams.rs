@@ -2,12 +2,18 @@
 
 mod common;
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use common::{Bench, blob, failed, file, lane, order, program, same, shell, until};
-use hq_core::{Channel, Instance, JobId, Outcome, ProgramSpec, Stdio, TaskNumber};
+use hq_core::{Channel, Instance, JobId, OUTPUT_MAX, Outcome, ProgramSpec, RunId, RunOutput, Stdio, TaskNumber};
 use hq_node::{StartOrder, StopHow};
 use hq_stream::{StreamDir, StreamError, Summary};
+use hq_worker::EndSink;
 
 const JOB: JobId = JobId(3);
 const TASK: TaskNumber = TaskNumber(7);
@@ -210,4 +216,107 @@ fn s2_a_run_that_its_worker_takes_down_is_there_and_has_no_end() {
         superseded_sizes: [6, 0],
     };
     assert_eq!(open(dir.path()).summary(), expected);
+}
+
+/// Hears ends and what is printed.
+#[derive(Default)]
+struct Listener {
+    printed: Mutex<Vec<RunOutput>>,
+    ended: Mutex<Option<Outcome>>,
+}
+
+impl EndSink for Listener {
+    fn ended(&self, _run: RunId, outcome: Outcome) {
+        *self.ended.lock().unwrap() = Some(outcome);
+    }
+
+    fn printed(&self, job: JobId, output: RunOutput) {
+        assert_eq!(job, JOB);
+        self.printed.lock().unwrap().push(output);
+    }
+}
+
+impl Listener {
+    fn count(&self) -> usize {
+        self.printed.lock().unwrap().len()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.lock().unwrap().is_some()
+    }
+
+    /// What was printed, which has to be whole from this offset on.
+    fn text(&self, channel: Channel, from: u64) -> String {
+        let mut bytes = vec![];
+        for output in self.printed.lock().unwrap().iter().filter(|output| output.channel == channel) {
+            assert_eq!(output.offset, from + bytes.len() as u64);
+            bytes.extend_from_slice(&output.data);
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+}
+
+fn live(script: &str, dir: &Path) -> ProgramSpec {
+    ProgramSpec { stdout: Stdio::Live, stderr: Stdio::Live, ..shell(script, dir) }
+}
+
+#[test]
+fn live_output_waits_for_who_listens_and_for_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = Bench::programs(dir.path());
+    let start = |spec: &ProgramSpec, task| {
+        let listener = Arc::new(Listener::default());
+        let order = instance(spec, task, 0);
+        let run = order.run;
+        bench.start_with(order, listener.clone());
+        (run, listener)
+    };
+    let much = live("seq 1 100000; echo end >&2", dir.path());
+    let (_, deaf) = start(&much, 0);
+    until("nobody is waited for", || deaf.has_ended());
+    assert_eq!(deaf.count(), 0);
+
+    bench.listen(JOB, Some(2));
+    let (_, slow) = start(&much, 1);
+    until("there was room for two pieces", || slow.count() == 2);
+    assert!(!slow.has_ended(), "most of it is still to come");
+    bench.listen(JOB, Some(1000));
+    until("all of it is told", || slow.has_ended());
+    let lines: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert!(slow.text(Channel::Stdout, 0) == lines && slow.text(Channel::Stderr, 0) == "end\n");
+    assert!(slow.printed.lock().unwrap().iter().all(|output| output.data.len() <= OUTPUT_MAX));
+
+    // Nobody waits with a task that was told to end, or for who has left.
+    bench.listen(JOB, None);
+    bench.listen(JOB, Some(0));
+    let (run, stopped) = start(&live("seq 1 100000; sleep 1000", dir.path()), 2);
+    bench.stop(run, StopHow::Kill);
+    until("it is told to end", || stopped.has_ended());
+    let (_, left) = start(&much, 3);
+    bench.listen(JOB, None);
+    until("who listened has left", || left.has_ended());
+    assert_eq!((stopped.count(), left.count()), (0, 0));
+}
+
+#[test]
+fn who_listens_to_a_stream_finds_in_the_file_what_it_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = Bench::programs(dir.path());
+    let script = "echo early; until [ -e go ]; do sleep 0.01; done; echo late; seq 1 100000";
+    let listener = Arc::new(Listener::default());
+    bench.start_with(instance(&streamed(shell(script, dir.path())), 0, 0), listener.clone());
+    until("it is in the file", || {
+        open_if_there(dir.path()).is_some_and(|stream| stream.task(JOB, TaskNumber(0)).is_ok())
+    });
+    bench.listen(JOB, Some(1));
+    fs::write(dir.path().join("go"), "").unwrap();
+    until("nobody is waited for", || listener.has_ended());
+    assert_eq!(listener.count(), 1, "there was room for no more");
+    assert!(listener.text(Channel::Stdout, 6).starts_with("late\n"));
+    let whole: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert!(both(dir.path(), 0).0 == format!("early\nlate\n{whole}"));
+}
+
+fn open_if_there(dir: &Path) -> Option<StreamDir> {
+    StreamDir::open(&dir.join("log"), None).ok()
 }

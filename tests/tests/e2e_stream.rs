@@ -302,3 +302,68 @@ fn a_file_that_takes_no_more_fails_its_tasks_and_not_the_worker() {
     assert_eq!(quiet(cluster.hq(&["output-log", "other", "cat", "2", "stdout"])), "fine\n");
     assert_eq!(cluster.worker_state(1), "RUNNING");
 }
+
+#[test]
+fn output_comes_to_the_client_that_waits() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "2");
+    let output = cluster.hq(&["submit", "--wait", "--output", "bash", "-c", "echo out; echo err >&2; seq 1 50000"]);
+    let lines: String = (1..=50_000).map(|n| format!("{n}\n")).collect();
+    assert!(output.ok() == format!("Job submitted successfully, job ID: 1\nout\n{lines}"), "{}", output.stdout.len());
+    assert_eq!(output.stderr, "err\n");
+    assert_eq!(fs::read_dir(cluster.dir()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count(), 2);
+    assert_eq!(cluster.hq(&["job", "info", "1"]).table().get("Stdout"), "<Stream>");
+    let array =
+        ["--output-mode=quiet", "submit", "--wait", "--output", "--array=1-20", "bash", "-c", "echo $HQ_TASK_ID"];
+    let output = cluster.hq(&array);
+    let mut numbers: Vec<u32> = output.ok().lines().map(|line| line.parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [&[1, 2], &(2..=20).collect::<Vec<u32>>()[..]].concat());
+    assert!(cluster.hq(&["submit", "--output", "true"]).fails(2).contains("--wait"));
+    let kept = cluster.hq(&["submit", "--wait", "--output", "--stream=log", "echo", "both"]);
+    assert!(kept.ok().ends_with("\nboth\n"));
+    assert_eq!(quiet(log(&cluster, &["cat", "3", "stdout"])), "both\n");
+}
+
+#[test]
+fn a_client_that_leaves_holds_up_nobody() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "1");
+    // A reader that takes a line and stays: the program waits, until the client is gone.
+    let hq = hq_tests::hq_binary().display().to_string();
+    let mut shell = std::process::Command::new("bash");
+    let line = format!(
+        "'{hq}' --server-dir server submit --wait --output bash -c 'yes | head -c 60000000; echo > done' | (read; sleep 1000)"
+    );
+    shell.args(["-c", &line]).current_dir(cluster.dir());
+    let mut pipeline = cluster.spawn(&mut shell, "pipeline");
+    let running = || cluster.hq(&["job", "list", "--all"]).stdout;
+    eventually("the job runs", running, |text| text.contains("RUNNING"));
+    assert!(!cluster.path("done").exists());
+    pipeline.signal_group(Signal::KILL);
+    pipeline.kill();
+    eventually("the program goes on", || cluster.path("done").exists(), |done| *done);
+    cluster.finished(1);
+}
+
+#[test]
+fn output_can_be_followed() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "1");
+    let script = "echo begin; until [ -e go ]; do sleep 0.02; done; echo end; seq 1 20000";
+    let job = cluster.submit(&["--stream=log", "bash", "-c", script]);
+    cluster.until(job, "running", 1);
+    let follower = cluster.background(&["job", "cat", "1", "stdout", "--follow"]);
+    eventually("the beginning is shown", || follower.printed(), |text| text == "begin\n");
+    fs::write(cluster.path("go"), "").unwrap();
+    let lines: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
+    let whole = format!("begin\nend\n{lines}");
+    eventually("all of it is shown", || follower.printed(), |text| *text == whole);
+    let mut follower = follower;
+    assert_eq!(follower.wait(), 0);
+    // One that has ended.
+    assert!(quiet(cluster.hq(&["job", "cat", "1", "stdout", "--follow"])) == whole);
+    cluster.finished(cluster.submit(&["echo", "in a file"]));
+    assert_eq!(quiet(cluster.hq(&["job", "cat", "2", "stdout", "--follow"])), "in a file\n");
+    assert!(cluster.hq(&["job", "cat", "1-2", "stdout", "--follow"]).fails(1).contains("one job"));
+}

@@ -1,5 +1,6 @@
 //! The commands: one file each, with its options and what it does.
 
+mod about;
 mod job;
 mod journal;
 mod outcome;

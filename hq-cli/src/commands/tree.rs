@@ -1,6 +1,9 @@
 use clap::Subcommand;
 
-use super::{job, journal, output_log, run, server, simulate, submit, task, worker};
+use super::{
+    about::{completion, doc, man},
+    job, journal, output_log, run, server, simulate, submit, task, worker,
+};
 use crate::context::Context;
 
 /// Run tasks on many machines: a server, its workers, and the jobs that are submitted to it.
@@ -29,6 +32,12 @@ pub(crate) enum Command {
     OutputLog(output_log::Args),
     /// How would it run? Jobs, a cluster and policies in virtual time
     Simulate(simulate::Args),
+    /// Where is the manual?
+    Doc(doc::Args),
+    /// Print what a shell needs to complete words
+    GenerateCompletion(completion::Args),
+    /// Write manual pages
+    GenerateMan(man::Args),
 }
 
 impl Command {
@@ -52,6 +61,9 @@ impl Command {
             Self::Journal(command) => command.run(context).await,
             Self::OutputLog(args) => args.run(context),
             Self::Simulate(args) => simulate::run(args, context).await,
+            Self::Doc(args) => doc::run(&args, context),
+            Self::GenerateCompletion(args) => completion::run(&args, context),
+            Self::GenerateMan(args) => man::run(&args, context),
         }
     }
 }

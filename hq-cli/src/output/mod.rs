@@ -3,6 +3,7 @@
 mod cell;
 mod color;
 mod inert;
+mod json;
 mod mode;
 mod progress;
 mod size;
@@ -14,6 +15,7 @@ mod time;
 pub(crate) use cell::{Cell, Line};
 pub(crate) use color::{Color, ColorPolicy};
 pub(crate) use inert::inert;
+pub(crate) use json::compact_json;
 pub(crate) use mode::Mode;
 pub(crate) use progress::progress_line;
 pub(crate) use size::size;

@@ -51,7 +51,7 @@ fn check_within(spec: &ProgramSpec, longest_entry: usize, limit: u64) -> anyhow:
         match stdio {
             Stdio::File { path: template, .. } => path(template, what)?,
             Stdio::Stream { dir } => path(dir, "the path of the stream directory")?,
-            Stdio::Null => {}
+            Stdio::Null | Stdio::Live => {}
         }
     }
     Ok(())

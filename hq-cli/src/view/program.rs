@@ -70,6 +70,8 @@ pub(crate) enum Target {
     File(Vec<u8>),
     /// Into the stream files of this directory.
     Stream(Vec<u8>),
+    /// To clients that listen.
+    Live,
 }
 
 impl Target {
@@ -78,7 +80,7 @@ impl Target {
         match self {
             Self::None => "<None>".to_owned(),
             Self::File(path) => lossy(path),
-            Self::Stream(_) => "<Stream>".to_owned(),
+            Self::Stream(_) | Self::Live => "<Stream>".to_owned(),
         }
     }
 
@@ -87,7 +89,7 @@ impl Target {
         match self {
             Self::None => None,
             Self::File(path) => Some(lossy(path)),
-            Self::Stream(_) => Some("<pipe>".to_owned()),
+            Self::Stream(_) | Self::Live => Some("<pipe>".to_owned()),
         }
     }
 }
@@ -99,6 +101,7 @@ impl Paths {
             Stdio::Null => Target::None,
             Stdio::File { path, .. } => Target::File(path.to_vec()),
             Stdio::Stream { dir } => Target::Stream(dir.to_vec()),
+            Stdio::Live => Target::Live,
         };
         Self { cwd: spec.cwd.to_vec(), stdout: output(&spec.stdout), stderr: output(&spec.stderr) }
     }
@@ -135,6 +138,7 @@ fn fill(spec: &ProgramSpec, known: &Placeholders<'_>) -> Paths {
         Stdio::Null => Target::None,
         Stdio::File { path, .. } => Target::File(output_path(path, &cwd, known)),
         Stdio::Stream { dir } => Target::Stream(stream_dir(dir, known)),
+        Stdio::Live => Target::Live,
     };
     Paths { stdout: output(&spec.stdout), stderr: output(&spec.stderr), cwd }
 }
@@ -182,6 +186,7 @@ mod tests {
             (Target::None, "<None>", None),
             (Target::File(b"/x".to_vec()), "/x", Some("/x")),
             (Target::Stream(b"/d".to_vec()), "<Stream>", Some("<pipe>")),
+            (Target::Live, "<Stream>", Some("<pipe>")),
         ] {
             assert_eq!((target.label().as_str(), target.json().as_deref()), (label, json));
         }

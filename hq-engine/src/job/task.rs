@@ -121,6 +121,15 @@ impl Task<Program> {
         self
     }
 
+    /// Both outputs go into one file that the worker has for all tasks of this stream directory, which is made as needed;
+    /// may hold placeholders of the job. An output that is given a file of its own later goes there.
+    #[must_use]
+    pub fn stream(mut self, dir: impl AsRef<Path>) -> Self {
+        let stream = Stdio::Stream { dir: blob(dir.as_ref()) };
+        (self.body.0.stdout, self.body.0.stderr) = (stream.clone(), stream);
+        self
+    }
+
     /// What it reads.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {

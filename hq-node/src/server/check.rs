@@ -1,6 +1,6 @@
 use hq_core::{
-    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, NOTIFY_MAX, OrdinalRange, Outcome, Refusal, Submit,
-    WorkerConfig,
+    CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, NOTIFY_MAX, OUTPUT_MAX, OrdinalRange, Outcome,
+    Refusal, Submit, WorkerConfig,
 };
 
 /// Jobs or workers that a command may name; a listing may name any number.
@@ -99,6 +99,7 @@ pub(super) fn from_worker(message: &mut FromWorker) -> bool {
         }
         FromWorker::Recalled { tasks, .. } => tasks.iter().all(is_range),
         FromWorker::Notify { message, .. } => message.len() <= NOTIFY_MAX,
+        FromWorker::Output(output) => output.data.len() <= OUTPUT_MAX,
         FromWorker::Overview(state) => {
             let gpus = || state.nvidia.iter().chain(&state.amd).flatten();
             state.cpus.len() <= CPUS_MAX && gpus().count() <= GPUS_MAX && gpus().all(|gpu| gpu.id.len() <= NAME_MAX)

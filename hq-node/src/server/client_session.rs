@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{CancelOutcome, ClientReply, JobId, LinkId, Refusal, Reply, RequestId, Seq};
 use hq_scheduler::CancelToken;
 
-use super::{durability::Withheld, feed::Cursor};
+use super::{durability::Withheld, feed::Cursor, listening::Listening};
 
 /// Waiting calls and subscriptions that a link may have at a time.
 pub(super) const STANDING_MAX: usize = 1024;
@@ -48,6 +48,8 @@ pub(super) enum Standing {
         /// Batches it may still be sent.
         credit: u32,
     },
+    /// Listens to what programs of a job print.
+    Listener(JobId),
 }
 
 impl ClientSession {
@@ -95,8 +97,10 @@ pub(super) struct Clients {
     of_workers: BTreeSet<Waiting>,
     /// Cancels by what they wait for.
     of_token: BTreeMap<CancelToken, Waiting>,
-    /// Who listens.
+    /// Who listens to events.
     listeners: BTreeSet<Waiting>,
+    /// Who listens to programs.
+    pub(super) listening: Listening,
 }
 
 impl Clients {
@@ -113,6 +117,8 @@ impl Clients {
             }
             Standing::Workers(_) => _ = self.of_workers.insert(call),
             Standing::Subscription { .. } => _ = self.listeners.insert(call),
+            // It listens since before: with a credit of its own.
+            Standing::Listener(_) => {}
         }
         session.standing.insert(id, standing);
     }
@@ -143,6 +149,7 @@ impl Clients {
             }
             Standing::Workers(_) => _ = self.of_workers.remove(&call),
             Standing::Subscription { .. } => _ = self.listeners.remove(&call),
+            Standing::Listener(job) => self.listening.leave(*job, call),
         }
     }
 
@@ -158,6 +165,9 @@ impl Clients {
     /// Tells those who wait for `job`; `has_ended` says whether it counts as ended with or without being closed.
     /// Gives the calls that wait for nothing any more.
     pub(super) fn job_settled(&mut self, job: JobId, has_ended: impl Fn(bool) -> bool) -> Vec<Waiting> {
+        if has_ended(true) {
+            self.listening.ended(job);
+        }
         let calls: Vec<_> = self.of_job.get(&job).into_iter().flatten().copied().collect();
         let mut done = Vec::new();
         for (link, id) in calls {
@@ -246,6 +256,7 @@ mod tests {
             && clients.of_workers.is_empty()
             && clients.of_token.is_empty()
             && clients.listeners.is_empty()
+            && clients.listening.jobs().next().is_none()
     }
 
     #[test]

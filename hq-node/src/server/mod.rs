@@ -15,6 +15,7 @@ mod events;
 mod feed;
 mod grants;
 mod listeners;
+mod listening;
 mod machine;
 mod render;
 mod requests;

@@ -4,6 +4,7 @@ use hq_scheduler::Action;
 use super::{
     ServerNode, ServerOutput,
     events::{Story, tell},
+    listening::Carried,
     worker_session::SessionState,
 };
 
@@ -31,11 +32,38 @@ impl ServerNode {
         self.settle_replies();
         self.append_step();
         self.outputs.extend(warnings);
+        self.carry_outputs();
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }
         self.flush();
         self.finish_stop();
+    }
+
+    /// Carries what programs printed to those who listen.
+    fn carry_outputs(&mut self) {
+        let Carried { told, over, room, quiet } = self.clients.listening.carry();
+        for ((link, id), outputs) in told {
+            self.reply(link, id, ClientReply::Outputs(outputs));
+        }
+        for (link, id) in over {
+            self.clients.abandon(link, id);
+            self.reply(link, id, ClientReply::Done);
+        }
+        for (worker, job, credit) in room {
+            self.tell_worker(worker, ToWorker::Listen { job, credit });
+        }
+        for job in quiet {
+            self.tell_workers(&ToWorker::Unlisten { job });
+        }
+    }
+
+    /// Tells all workers that are there.
+    pub(super) fn tell_workers(&mut self, message: &ToWorker) {
+        let workers: Vec<WorkerId> = self.workers.by_id.keys().copied().collect();
+        for worker in workers {
+            self.tell_worker(worker, message.clone());
+        }
     }
 
     /// Hands the facts of the step to the journal.
@@ -72,7 +100,7 @@ impl ServerNode {
     }
 
     /// Tells a worker that is there; others hear nothing.
-    fn tell_worker(&mut self, worker: WorkerId, message: ToWorker) {
+    pub(super) fn tell_worker(&mut self, worker: WorkerId, message: ToWorker) {
         let after = self.ledger.barrier(&message).max(self.boot);
         let durable = self.ledger.durable();
         if self.ledger.failure().is_some() && after > durable {

@@ -1,12 +1,13 @@
 use hq_core::{
-    ClientReply, EventKind, Fact, FromWorker, LinkId, LossReason, Report, RunId, Span, Tick, ToWorker, Welcome,
-    WorkerConfig, WorkerId,
+    ClientReply, EventKind, Fact, FromWorker, JobId, LinkId, LossReason, Report, RunId, RunOutput, Span, TaskOutput,
+    Tick, ToWorker, Welcome, WorkerConfig, WorkerId,
 };
 use hq_scheduler::News;
 
 use super::{
     ServerNode, check,
     events::Story,
+    listening::WINDOW,
     stopping::Phase,
     worker_session::{SessionState, WorkerSession},
 };
@@ -61,6 +62,7 @@ impl ServerNode {
             }
             FromWorker::Heartbeat => {}
             FromWorker::Notify { run, message } => self.notify(worker, run, message),
+            FromWorker::Output(output) => self.printed(worker, output),
             FromWorker::Overview(state) => self.note(Fact::WorkerOverview { worker, state }),
             FromWorker::Leaving { reason } => {
                 // What only the server can know is not believed.
@@ -71,6 +73,19 @@ impl ServerNode {
                 self.lose(worker, reason);
             }
         }
+    }
+
+    /// A program printed something: told to those who listen to its job. As with words, what comes from a run that the
+    /// worker does not have is dropped.
+    fn printed(&mut self, worker: WorkerId, output: RunOutput) {
+        let RunOutput { run, channel, offset, data } = output;
+        if self.has_reports {
+            self.step(); // The start of the run may be among them.
+        }
+        let is_its_own = self.grants.get(run.grant).is_some_and(|grant| grant.workers.first() == Some(&worker));
+        let Some((job, task)) = self.jobs.locate(run.task).filter(|_| is_its_own) else { return };
+        let instance = self.scheduler.task(run.task).map(|task| task.instance).unwrap_or_default();
+        self.clients.listening.printed(job, worker, TaskOutput { task, instance, channel, offset, data });
     }
 
     /// A program says something: told to those who listen, behind what happened before. What comes from a run that the
@@ -132,6 +147,10 @@ impl ServerNode {
             session.tell(ToWorker::Welcome(welcome), self.boot, durable);
         }
         self.workers.by_id.insert(worker, link);
+        let jobs: Vec<JobId> = self.clients.listening.jobs().collect();
+        for job in jobs {
+            self.tell_worker(worker, ToWorker::Listen { job, credit: WINDOW });
+        }
         self.workers.plan(link, now.after(talk_interval(heartbeat)));
         self.mark(link);
         for (client, id) in self.clients.workers_are(self.worker_count()) {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, FromWorker, HardwareState, Instance, JobId, Outcome, Request, RunId, SubmitBody, TaskNumber, ToWorker,
-    WorkerId,
+    Allocation, FromWorker, HardwareState, Instance, JobId, Outcome, Request, RunId, RunOutput, SubmitBody, TaskNumber,
+    ToWorker, WorkerId,
 };
 
 /// News for a worker.
@@ -30,6 +30,13 @@ pub enum WorkerInput {
     },
     /// The machine was looked at.
     Overview(Box<HardwareState>),
+    /// A program printed something, of a job that somebody listens to.
+    Printed {
+        /// Its job.
+        job: JobId,
+        /// What.
+        output: RunOutput,
+    },
     /// The process was told to end (SIGINT, SIGTERM): running tasks are killed, the server is not told why.
     Interrupted,
 }
@@ -47,6 +54,14 @@ pub enum WorkerOutput {
         run: RunId,
         /// How.
         how: StopHow,
+    },
+    /// Somebody listens to what programs of a job print: so many more pieces may be handed in as
+    /// [`WorkerInput::Printed`]. None: nobody listens any more.
+    Listen {
+        /// The job.
+        job: JobId,
+        /// Pieces.
+        credit: Option<u32>,
     },
     /// Kill what still runs and leave. The last output.
     Exit(Exit),

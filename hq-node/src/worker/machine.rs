@@ -1,6 +1,11 @@
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
-use hq_core::{FromWorker, LossReason, OnServerLost, Outcome, RunId, Span, Tick, ToWorker, Welcome, WorkerConfig};
+use hq_core::{
+    FromWorker, JobId, LossReason, OnServerLost, Outcome, RunId, RunOutput, Span, Tick, ToWorker, Welcome, WorkerConfig,
+};
 
 use super::{
     Exit, StartOrder, StopHow, WorkerInput, WorkerOutput,
@@ -34,6 +39,8 @@ pub struct WorkerNode {
     bodies: Bodies,
     lanes: Lanes,
     reports: Reports,
+    /// Jobs that somebody listens to, and how many pieces of what they print may still be sent.
+    listened: BTreeMap<JobId, u32>,
     outputs: VecDeque<WorkerOutput>,
 }
 
@@ -74,6 +81,7 @@ impl WorkerNode {
             bodies: Bodies::new(),
             lanes: Lanes::default(),
             reports: Reports::default(),
+            listened: BTreeMap::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -95,6 +103,7 @@ impl WorkerNode {
                     self.say(FromWorker::Overview(state));
                 }
             }
+            WorkerInput::Printed { job, output } => self.printed(job, output),
             WorkerInput::Interrupted => self.leave(Exit::Interrupted),
         }
     }
@@ -223,6 +232,15 @@ impl WorkerNode {
             }
             ToWorker::GoOn { grant } => self.lanes.go_on(grant),
             ToWorker::Ack { seq } => self.reports.ack(seq),
+            ToWorker::Listen { job, credit } => {
+                let sum = self.listened.entry(job).or_default();
+                *sum = sum.saturating_add(credit);
+                self.outputs.push_back(WorkerOutput::Listen { job, credit: Some(credit) });
+            }
+            ToWorker::Unlisten { job } => {
+                self.listened.remove(&job);
+                self.outputs.push_back(WorkerOutput::Listen { job, credit: None });
+            }
             ToWorker::Stop { reason } => self.stopped(reason),
         }
     }
@@ -251,6 +269,19 @@ impl WorkerNode {
         if matches!(self.link, Link::Up(_)) && self.lanes.is_running(run) {
             self.report();
             self.say(FromWorker::Notify { run, message });
+        }
+    }
+
+    /// What a run prints that has ended, or to a job that nobody has room for, is nobody's.
+    fn printed(&mut self, job: JobId, output: RunOutput) {
+        let Some(credit) = self.listened.get_mut(&job).filter(|credit| **credit > 0) else { return };
+        if matches!(self.link, Link::Up(_)) && self.lanes.is_running(output.run) {
+            *credit -= 1;
+            self.report();
+            self.say(FromWorker::Output(output));
+        } else {
+            // Its room is free again.
+            self.outputs.push_back(WorkerOutput::Listen { job, credit: Some(1) });
         }
     }
 

@@ -5,6 +5,7 @@ mod durable;
 mod feed;
 mod garbage;
 mod kit;
+mod outputs;
 mod restart;
 mod sessions;
 mod stopping;

@@ -170,6 +170,8 @@ pub(crate) fn show(output: &WorkerOutput) -> Vec<String> {
         WorkerOutput::Stop { run, how: StopHow::Interrupt } => vec![format!("interrupt {}", show_run(*run))],
         WorkerOutput::Stop { run, how: StopHow::Kill } => vec![format!("kill {}", show_run(*run))],
         WorkerOutput::Stop { run, how: StopHow::Leave } => vec![format!("leave {}", show_run(*run))],
+        WorkerOutput::Listen { job, credit: Some(credit) } => vec![format!("listen {job}+{credit}")],
+        WorkerOutput::Listen { job, credit: None } => vec![format!("unlisten {job}")],
         WorkerOutput::Exit(exit) => vec![format!("exit {exit:?}")],
     }
 }
@@ -189,6 +191,7 @@ fn show_message(message: &FromWorker) -> String {
         }
         FromWorker::Report(report) => show_report(report),
         FromWorker::Notify { run, message } => format!("notify {}: {message}", show_run(*run)),
+        FromWorker::Output(output) => format!("output {}: {}", show_run(output.run), output.offset),
         FromWorker::Overview(state) => format!("overview of {} cpus", state.cpus.len()),
     }
 }

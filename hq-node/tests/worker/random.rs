@@ -128,6 +128,7 @@ impl World {
                 WorkerOutput::Start(order) => self.started(order.run, order.number.0),
                 WorkerOutput::Stop { run, how } => self.stopped(run, how),
                 WorkerOutput::Send(messages) => messages.into_iter().for_each(|message| self.said(message)),
+                WorkerOutput::Listen { .. } => panic!("nobody listens"),
                 WorkerOutput::Exit(_) => self.exit = true,
             }
         }
@@ -204,7 +205,9 @@ impl World {
             }
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
             FromWorker::Leaving { .. } => panic!("no limit is set"),
-            FromWorker::Notify { .. } | FromWorker::Overview(_) => panic!("nobody said a word"),
+            FromWorker::Notify { .. } | FromWorker::Overview(_) | FromWorker::Output(_) => {
+                panic!("nobody said a word, or listens")
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Epoch, GrantId, Instance, OnServerLost, Ordinal, Outcome, Parts, Span, SubmitId, ToWorker, WorkRun, idlist,
+    Channel, Epoch, GrantId, Instance, JobId, OnServerLost, Ordinal, Outcome, Parts, RunOutput, Span, SubmitId,
+    ToWorker, WorkRun, idlist,
 };
 use hq_node::{WorkerInput, WorkerOutput};
 
@@ -388,4 +389,23 @@ fn words_of_a_run_come_behind_its_start_and_before_its_end() {
     assert_eq!(rig.input(word(1, 5)), NONE, "it has ended");
     rig.input(WorkerInput::LinkDown);
     assert_eq!(rig.input(word(1, 6)), NONE, "nobody listens");
+}
+
+#[test]
+fn what_is_printed_needs_room_and_a_run() {
+    let mut rig = Rig::up();
+    let print = |n, task, offset| WorkerInput::Printed {
+        job: JobId(1),
+        output: RunOutput { run: run(n, task), channel: Channel::Stdout, offset, data: b"x"[..].into() },
+    };
+    rig.tell([open(1, 5, 2)]);
+    assert_eq!(rig.input(print(1, 5, 0)), NONE, "nobody listens");
+    assert_eq!(rig.tell([ToWorker::Listen { job: JobId(1), credit: 2 }]), ["listen 1+2"]);
+    assert_eq!(rig.input(print(1, 5, 1)), ["output 1/5: 1"]);
+    assert_eq!(rig.input(print(1, 6, 2)), ["listen 1+1"], "it has not begun: its room is free again");
+    assert_eq!(rig.input(print(1, 5, 3)), ["output 1/5: 3"]);
+    assert_eq!(rig.input(print(1, 5, 4)), NONE, "no room");
+    assert_eq!(rig.tell([ToWorker::Listen { job: JobId(1), credit: 1 }]), ["listen 1+1"]);
+    assert_eq!(rig.tell([ToWorker::Unlisten { job: JobId(1) }]), ["unlisten 1"]);
+    assert_eq!(rig.input(print(1, 5, 5)), NONE, "nobody listens any more");
 }

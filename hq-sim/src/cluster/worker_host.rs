@@ -133,6 +133,8 @@ impl World {
                     self.start_run(worker, &order);
                 }
                 WorkerOutput::Stop { run, how } => self.stop_run(worker, run, how),
+                // Simulated programs print nothing.
+                WorkerOutput::Listen { .. } => {}
                 WorkerOutput::Exit(_) => {
                     self.watch.see(at, What::Gone(id));
                     self.worker_is_gone(worker);

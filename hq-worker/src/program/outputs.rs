@@ -48,7 +48,7 @@ pub(super) type Removals = Vec<PathBuf>;
 
 impl Outputs {
     /// Creates the files, and the directories on their way, and empties those that exist. `join` joins the run to the
-    /// stream file of a directory.
+    /// stream file of a directory, or to those who listen.
     ///
     /// # Errors
     /// Says what could not be created; where that is the working directory `cwd`, that.
@@ -56,21 +56,22 @@ impl Outputs {
         spec: &ProgramSpec,
         cwd: &[u8],
         known: &Placeholders<'_>,
-        join: impl FnOnce(&Path) -> Result<Feed, String>,
+        join: impl FnOnce(Option<&Path>) -> Result<Feed, String>,
     ) -> Result<Self, String> {
         let mut this = Self::files(spec, cwd, known)?;
-        let dirs = [&spec.stdout, &spec.stderr].map(|stdio| match stdio {
-            Stdio::Stream { dir } => Some(dir),
+        let piped = [&spec.stdout, &spec.stderr].map(|stdio| match stdio {
+            Stdio::Stream { dir } => Some(Some(dir)),
+            Stdio::Live => Some(None),
             Stdio::Null | Stdio::File { .. } => None,
         });
-        let Some(dir) = dirs[0].or(dirs[1]) else { return Ok(this) };
-        if dirs.iter().flatten().any(|other| *other != dir) {
+        let Some(target) = piped[0].or(piped[1]) else { return Ok(this) };
+        if piped.iter().flatten().any(|other| *other != target) {
             return Err("both outputs of a task have to be streamed into the same directory".to_owned());
         }
-        let feed = join(to_path(&placeholder::stream_dir(dir, known)))?;
+        let feed = join(target.map(|dir| placeholder::stream_dir(dir, known)).as_deref().map(to_path))?;
         let mut pipes = [None, None];
         for (channel, output) in [&mut this.stdout, &mut this.stderr].into_iter().enumerate() {
-            if dirs[channel].is_some() {
+            if piped[channel].is_some() {
                 let made =
                     pipe().map_err(|error| format!("cannot create a pipe for the output of the task: {error}"))?;
                 (pipes[channel], *output) = (Some(made.0), Output::Pipe(made.1));
@@ -82,7 +83,7 @@ impl Outputs {
 
     fn files(spec: &ProgramSpec, cwd: &[u8], known: &Placeholders<'_>) -> Result<Self, String> {
         let path = |stdio: &Stdio| match stdio {
-            Stdio::Null | Stdio::Stream { .. } => None,
+            Stdio::Null | Stdio::Stream { .. } | Stdio::Live => None,
             Stdio::File { path, on_close } => Some((placeholder::output_path(path, cwd, known), *on_close)),
         };
         let (stdout, stderr) = (path(&spec.stdout), path(&spec.stderr));

@@ -31,7 +31,7 @@ use crate::{
     Done,
     notify::Ticket,
     process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
-    stream::{Feed, Names},
+    stream::{Feed, HowOver, Names},
 };
 
 /// A run of a program, not yet started.
@@ -61,8 +61,7 @@ pub(super) struct RunEnd {
     done: Done,
     outcome: Outcome,
     feed: Option<Feed>,
-    /// Its worker takes it down with it.
-    is_cut_off: bool,
+    how: HowOver,
 }
 
 /// Why a program was not started.
@@ -160,12 +159,16 @@ impl ProgramRun {
         }
     }
 
-    /// Joins the run to the stream file of a directory.
-    fn join(&self, dir: &Path) -> Result<Feed, String> {
+    /// Joins the run to the stream file of a directory; none: to those who listen.
+    fn join(&self, dir: Option<&Path>) -> Result<Feed, String> {
         let order = &self.order;
         let head = Head { server_uid: order.lane.server_uid.clone(), worker: order.worker };
         let run = TaskRun { job: order.job, task: order.number, instance: order.instance };
-        self.common.streams.join(dir, &head, Names { id: order.run, run })
+        let (names, sink) = (Names { id: order.run, run }, self.done.sink());
+        match dir {
+            Some(dir) => self.common.streams.join(dir, &head, names, sink),
+            None => self.common.streams.join_live(names, sink),
+        }
     }
 
     fn launch_with(
@@ -318,7 +321,7 @@ impl Task for ProgramRun {
         match self.try_launch(launcher) {
             Ok((child, kept)) => Ok((child, LiveRun { done: self.done, kept })),
             Err(NotStarted { why, feed }) => {
-                Err(RunEnd { done: self.done, outcome: Outcome::Failed(why), feed, is_cut_off: false })
+                Err(RunEnd { done: self.done, outcome: Outcome::Failed(why), feed, how: HowOver::Ended })
             }
         }
     }
@@ -343,14 +346,18 @@ impl Task for ProgramRun {
             }
         }
         let outcome = error.map_or(Outcome::Finished, Outcome::Failed);
-        RunEnd { done, outcome, feed, is_cut_off: how == Some(StopHow::Leave) }
+        let how = match how {
+            None => HowOver::Ended,
+            Some(StopHow::Interrupt | StopHow::Kill) => HowOver::Stopped,
+            Some(StopHow::Leave) => HowOver::CutOff,
+        };
+        RunEnd { done, outcome, feed, how }
     }
 
-    fn tell(RunEnd { done, outcome, feed, is_cut_off }: RunEnd) {
+    fn tell(RunEnd { done, outcome, feed, how }: RunEnd) {
         match feed {
             None => done.end(outcome),
-            Some(feed) if is_cut_off => feed.cut_off(done, outcome),
-            Some(feed) => feed.end(done, outcome),
+            Some(feed) => feed.end(how, done, outcome),
         }
     }
 }

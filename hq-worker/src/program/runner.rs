@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use hq_core::{RunId, WorkerResources};
+use hq_core::{JobId, RunId, WorkerResources};
 use hq_node::{StartOrder, StopHow};
 
 use super::{
@@ -134,6 +134,10 @@ impl TaskRunner for ProgramRunner {
 
     fn stop(&self, run: RunId, how: StopHow) {
         self.supervisor.stop(run, how);
+    }
+
+    fn listen(&self, job: JobId, credit: Option<u32>) {
+        self.common.streams.listen(job, credit);
     }
 }
 

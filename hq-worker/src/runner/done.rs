@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use hq_core::{Outcome, RunId};
+use hq_core::{JobId, Outcome, RunId, RunOutput};
 
 /// Who hears of the ends of runs.
 #[async_trait]
@@ -13,6 +13,10 @@ pub trait EndSink: Send + Sync {
     /// A run says something to those who watch its job. Returns when that is sure to be told before the end of the run
     /// is, if that has not been told yet; who has no ear for it lets it pass.
     async fn notified(&self, _run: RunId, _message: String) {}
+
+    /// A run printed something to a job that somebody listens to; not more often than there was room for. Must not block;
+    /// it is told before the end of the run is.
+    fn printed(&self, _job: JobId, _output: RunOutput) {}
 }
 
 #[async_trait]

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use hq_core::{PROGRAM_KIND, RunId};
+use hq_core::{JobId, PROGRAM_KIND, RunId};
 use hq_node::{StartOrder, StopHow};
 
 use super::Done;
@@ -16,6 +16,12 @@ pub trait TaskRunner: Send + Sync {
     /// Asks a run to end; its end is told through its [`Done`] as usual. A run that is unknown, or has ended, is none
     /// of the runner's business.
     fn stop(&self, run: RunId, how: StopHow);
+
+    /// Somebody listens to what runs of a job print: so many more pieces may be told by [`EndSink::printed`]. None: nobody
+    /// does any more. Who prints nothing need not care.
+    ///
+    /// [`EndSink::printed`]: crate::EndSink::printed
+    fn listen(&self, _job: JobId, _credit: Option<u32>) {}
 }
 
 /// The runners of a worker, by the kind of body that they take.
@@ -40,6 +46,11 @@ impl Runners {
     /// The runner for `kind`.
     pub fn get(&self, kind: &str) -> Option<&Arc<dyn TaskRunner>> {
         self.by_kind.get(kind)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<dyn TaskRunner>> {
+        self.by_kind.values()
     }
 
     /// All kinds but `program`, as [`WorkerConfig::kinds`](hq_core::WorkerConfig::kinds) wants them.

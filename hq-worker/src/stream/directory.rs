@@ -13,6 +13,7 @@ use super::{
     queue::Queue,
     streams::{Names, Office, THREAD},
 };
+use crate::EndSink;
 
 /// A stream directory that this worker has written to.
 pub(super) struct Directory {
@@ -40,13 +41,19 @@ impl Directory {
     }
 
     /// A run whose output goes there. The file exists when this returns.
-    pub(super) fn join(self: &Arc<Self>, head: &Head, run: Names, office: &Arc<Office>) -> io::Result<Feed> {
+    pub(super) fn join(
+        self: &Arc<Self>,
+        head: &Head,
+        run: Names,
+        sink: Option<Arc<dyn EndSink>>,
+        office: &Arc<Office>,
+    ) -> io::Result<Feed> {
         let mut state = self.state();
         let queue = match &state.active {
             Some(active) if active.probe.is_there() => active.queue.clone(),
             _ => self.start(&mut state, head, office)?,
         };
-        Ok(Feed::new(queue.join(), run, queue))
+        Ok(Feed::new(queue.join(), run, sink, queue))
     }
 
     fn start(self: &Arc<Self>, state: &mut State, head: &Head, office: &Arc<Office>) -> io::Result<Arc<Queue>> {

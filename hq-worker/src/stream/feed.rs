@@ -6,7 +6,7 @@ use super::{
     Names,
     queue::{Command, HowOver, Queue},
 };
-use crate::Done;
+use crate::{Done, EndSink};
 
 /// A run whose output goes into a stream file, from before its start to its end.
 ///
@@ -14,6 +14,8 @@ use crate::Done;
 pub(crate) struct Feed {
     key: u64,
     run: Names,
+    /// Who hears what it prints.
+    sink: Option<Arc<dyn EndSink>>,
     queue: Arc<Queue>,
     has_begun: Cell<bool>,
     is_over: bool,
@@ -21,30 +23,25 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// `key` comes from having joined `queue`.
-    pub(super) const fn new(key: u64, run: Names, queue: Arc<Queue>) -> Self {
-        Self { key, run, queue, has_begun: Cell::new(false), is_over: false }
+    pub(super) const fn new(key: u64, run: Names, sink: Option<Arc<dyn EndSink>>, queue: Arc<Queue>) -> Self {
+        Self { key, run, sink, queue, has_begun: Cell::new(false), is_over: false }
     }
 
     /// What comes through these pipes is written, by channel.
     pub(crate) fn begin(&self, pipes: [Option<OwnedFd>; 2]) {
         self.has_begun.set(true);
-        self.queue.put(Command::Begin { key: self.key, run: self.run, pipes });
+        self.queue.put(Command::Begin { key: self.key, run: self.run, pipes, sink: self.sink.clone() });
     }
 
-    /// The run has ended. Tells it when all that it printed is in the file, or that it is not.
-    pub(crate) fn end(mut self, done: Done, outcome: Outcome) {
-        self.over(HowOver::Ended, Some((done, outcome)));
-    }
-
-    /// The same for a run that its worker takes down with it.
-    pub(crate) fn cut_off(mut self, done: Done, outcome: Outcome) {
-        self.over(HowOver::CutOff, Some((done, outcome)));
+    /// The run is over. Tells it when all that it printed is where it belongs, or that it is not.
+    pub(crate) fn end(mut self, how: HowOver, done: Done, outcome: Outcome) {
+        self.over(how, Some((done, outcome)));
     }
 
     fn over(&mut self, how: HowOver, tell: Option<(Done, Outcome)>) {
         self.is_over = true;
         // Of one that could not be started there is an end, too.
-        if how == HowOver::Ended && !self.has_begun.get() {
+        if how != HowOver::CutOff && !self.has_begun.get() {
             self.begin([None, None]);
         }
         self.queue.put(Command::End { key: self.key, how, tell });

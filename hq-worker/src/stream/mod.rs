@@ -3,9 +3,14 @@
 //! What a program prints comes through pipes. For each stream directory in use there is one thread, which reads all
 //! pipes of that directory and writes its file, and nothing in between but a buffer of 64 KiB: where the file system
 //! stalls, nobody reads the pipes, and only the programs of that directory wait.
+//!
+//! Output that goes to clients through the server has one thread of its own; what may be sent there is told by the
+//! server, job by job.
 
 mod directory;
+mod ears;
 mod feed;
+mod live;
 mod pipe;
 mod pump;
 mod queue;
@@ -13,4 +18,5 @@ mod streams;
 
 pub(crate) use feed::Feed;
 pub(crate) use pipe::pipe;
+pub(crate) use queue::HowOver;
 pub(crate) use streams::{Names, Streams};

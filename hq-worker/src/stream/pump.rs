@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use hq_core::{Channel, Outcome};
+use hq_core::{Channel, Outcome, RunOutput};
 use hq_stream::{Chunk, DATA_MAX, End, StreamFile};
 use rustix::{
     buffer::spare_capacity,
@@ -15,11 +15,12 @@ use rustix::{
 
 use super::{
     Names,
+    ears::Room,
     pipe::{self, Got},
-    queue::{Command, HowOver, Queue},
+    queue::{Command, HowOver, NEWS, Queue},
     streams::Office,
 };
-use crate::Done;
+use crate::{Done, EndSink};
 
 /// So much is written at once.
 const FLUSH_AT: usize = 64 << 10;
@@ -27,8 +28,6 @@ const FLUSH_AT: usize = 64 << 10;
 const FLUSH_AFTER: Duration = Duration::from_millis(750);
 /// How long the thread waits for another run before it ends.
 const LINGER: Duration = Duration::from_millis(50);
-/// Stands for the queue.
-const NEWS: u64 = u64::MAX;
 
 /// Reads the pipes of many runs and writes them into one file.
 pub(super) struct Pump {
@@ -47,7 +46,11 @@ pub(super) struct Pump {
 struct Run {
     names: Names,
     pipes: [Option<OwnedFd>; 2],
+    /// Who hears what it prints, besides the file.
+    sink: Option<Arc<dyn EndSink>>,
     sizes: [u64; 2],
+    /// Where those who listen go on, by channel.
+    told: [u64; 2],
     /// Something of it waits to be written.
     waits: bool,
     /// Why something of it is lost.
@@ -116,14 +119,14 @@ impl Pump {
         let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
         for command in self.queue.take() {
             match command {
-                Command::Begin { key, run, pipes } => self.begin(key, run, pipes),
+                Command::Begin { key, run, pipes, sink } => self.begin(key, run, pipes, sink),
                 Command::End { key, how, tell } => self.end(key, how, tell),
             }
         }
     }
 
-    fn begin(&mut self, key: u64, names: Names, pipes: [Option<OwnedFd>; 2]) {
-        let mut begun = Run { names, pipes, sizes: [0; 2], waits: false, error: None };
+    fn begin(&mut self, key: u64, names: Names, pipes: [Option<OwnedFd>; 2], sink: Option<Arc<dyn EndSink>>) {
+        let mut begun = Run { names, sink, pipes, sizes: [0; 2], told: [0; 2], waits: false, error: None };
         for channel in Channel::ALL {
             let Some(pipe) = &begun.pipes[channel.index()] else { continue };
             let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
@@ -149,11 +152,30 @@ impl Pump {
 
     /// The first `n` bytes of the buffer are of this run.
     fn put(&mut self, key: u64, channel: Channel, n: usize) {
+        self.tell(key, channel, n);
         let Some(run) = self.runs.get_mut(&key) else { return };
         run.put(&mut self.file, channel, &self.buffer[..n]);
         self.waits_since.get_or_insert_with(Instant::now);
         if self.file.waiting() >= FLUSH_AT {
             self.flush();
+        }
+    }
+
+    /// Tells those who listen, if they have room: they never hold up a file, and read there what they missed.
+    fn tell(&mut self, key: u64, channel: Channel, n: usize) {
+        let Some(run) = self.runs.get(&key) else { return };
+        let (job, offset, told) = (run.names.run.job, run.sizes[channel.index()], run.told[channel.index()]);
+        if run.sink.is_none() || self.office.ears.take(job) != Room::Free {
+            return;
+        }
+        if offset != told {
+            self.flush();
+        }
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        run.told[channel.index()] = offset + n as u64;
+        if let Some(sink) = &run.sink {
+            let data = self.buffer[..n].into();
+            sink.printed(job, RunOutput { run: run.names.id, channel, offset, data });
         }
     }
 
@@ -179,7 +201,7 @@ impl Pump {
             return;
         };
         run.pipes = [None, None];
-        if how == HowOver::Ended && run.error.is_none() {
+        if how != HowOver::CutOff && run.error.is_none() {
             self.file.put_end(&End { run: run.names.run, time: now(), sizes: run.sizes });
             run.waits = true;
             self.waits_since.get_or_insert_with(Instant::now);

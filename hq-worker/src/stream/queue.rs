@@ -2,28 +2,33 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::OwnedFd,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use hq_core::Outcome;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::Names;
-use crate::Done;
+use crate::{Done, EndSink};
 
 /// What is asked of the thread of a stream file.
 pub(super) enum Command {
     /// A run begins, with these pipes by channel.
-    Begin { key: u64, run: Names, pipes: [Option<OwnedFd>; 2] },
+    Begin { key: u64, run: Names, pipes: [Option<OwnedFd>; 2], sink: Option<Arc<dyn EndSink>> },
     /// A run is over. Of what is in its pipes now, nothing may be lost.
     End { key: u64, how: HowOver, tell: Option<(Done, Outcome)> },
 }
 
+/// Stands for the queue among what a thread waits for.
+pub(super) const NEWS: u64 = u64::MAX;
+
 /// Whether a run has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HowOver {
-    /// It has ended, in whatever way.
+    /// It has ended by itself.
     Ended,
+    /// It was told to end.
+    Stopped,
     /// It was cut off, with its worker: it may begin anew elsewhere.
     CutOff,
 }
@@ -86,7 +91,8 @@ impl Queue {
         self.state().is_closing
     }
 
-    fn wake(&self) {
+    /// Makes the thread look.
+    pub(super) fn wake(&self) {
         // It fails only where the count is at its end, and then the descriptor is readable anyway.
         let _ = rustix::io::write(&self.news, &1u64.to_ne_bytes());
     }

@@ -1,15 +1,17 @@
 use std::{
     collections::HashMap,
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
     thread,
     time::Duration,
 };
 
-use hq_core::{RunId, TaskRun};
+use hq_core::{JobId, RunId, TaskRun};
 use hq_stream::Head;
 
-use super::{Feed, directory::Directory};
+use super::{Feed, directory::Directory, ears::Ears, live::LivePump, queue::Queue};
+use crate::EndSink;
 
 /// Directories that are remembered, so that a later task goes on with the same file.
 const KNOWN_MAX: usize = 10_000;
@@ -33,6 +35,9 @@ pub(super) struct Office {
     count: Mutex<usize>,
     changed: Condvar,
     kill: OnceLock<Box<dyn Fn(RunId) + Send + Sync>>,
+    pub(super) ears: Ears,
+    /// The thread for output that goes into no file.
+    live: OnceLock<Arc<Queue>>,
 }
 
 impl Streams {
@@ -45,10 +50,52 @@ impl Streams {
     ///
     /// # Errors
     /// Says what could not be made.
-    pub(crate) fn join(&self, path: &Path, head: &Head, run: Names) -> Result<Feed, String> {
+    pub(crate) fn join(
+        &self,
+        path: &Path,
+        head: &Head,
+        run: Names,
+        sink: Option<Arc<dyn EndSink>>,
+    ) -> Result<Feed, String> {
         let directory = self.directory(path);
         let error = |error| format!("cannot create a stream file in `{}`: {error}", path.display());
-        directory.join(head, run, &self.office).map_err(error)
+        directory.join(head, run, sink, &self.office).map_err(error)
+    }
+
+    /// A run whose output goes to those who listen, and nowhere else.
+    ///
+    /// # Errors
+    /// Says what the system does not give.
+    pub(crate) fn join_live(&self, run: Names, sink: Option<Arc<dyn EndSink>>) -> Result<Feed, String> {
+        let queue = match self.office.live.get() {
+            Some(queue) => queue.clone(),
+            None => self.start_live().map_err(|error| format!("cannot read the output of the task: {error}"))?,
+        };
+        Ok(Feed::new(queue.join(), run, sink, queue))
+    }
+
+    fn start_live(&self) -> io::Result<Arc<Queue>> {
+        let _one_at_a_time = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = self.office.live.get() {
+            return Ok(queue.clone());
+        }
+        let queue = Arc::new(Queue::new()?);
+        let (pump, mark) = (LivePump::new(queue.clone(), self.office.clone())?, self.office.one_more());
+        let body = move || {
+            pump.run();
+            drop(mark);
+        };
+        thread::Builder::new().name(THREAD.to_owned()).spawn(body)?;
+        let _ = self.office.live.set(queue.clone());
+        Ok(queue)
+    }
+
+    /// Somebody listens to what runs of a job print: so many more pieces may be sent. None: nobody does any more.
+    pub(crate) fn listen(&self, job: JobId, credit: Option<u32>) {
+        self.office.ears.listen(job, credit);
+        if let Some(queue) = self.office.live.get() {
+            queue.wake();
+        }
     }
 
     fn directory(&self, path: &Path) -> Arc<Directory> {
@@ -69,6 +116,9 @@ impl Drop for Streams {
     fn drop(&mut self) {
         let directories = std::mem::take(&mut *self.directories.lock().unwrap_or_else(PoisonError::into_inner));
         directories.values().for_each(|directory| directory.close());
+        if let Some(queue) = self.office.live.get() {
+            queue.close();
+        }
         // A `Done` may drop the last owner on one of the threads themselves.
         if thread::current().name() != Some(THREAD) && !self.office.wait_for_none(LAST_WAIT) {
             tracing::warn!("a stream file takes no more output; the last of it is lost");

@@ -103,6 +103,9 @@ impl Driver {
                 WorkerOutput::Send(messages) => self.send(messages),
                 WorkerOutput::Start(order) => self.start(order),
                 WorkerOutput::Stop { run, how } => self.stop(run, how),
+                WorkerOutput::Listen { job, credit } => {
+                    self.runners.all().for_each(|runner| runner.listen(job, credit));
+                }
                 WorkerOutput::Exit(exit) => return Some(exit),
             }
         }
@@ -118,6 +121,9 @@ impl Driver {
             // Without a link nothing waits for its turn.
             self.words.extend(word.room.filter(|_| self.batches.is_some()));
             self.node.handle_input(now, WorkerInput::Notify { run: word.run, message: word.message });
+        }
+        for (job, output) in self.ends.take_prints() {
+            self.node.handle_input(now, WorkerInput::Printed { job, output });
         }
         if self.batch.is_empty() {
             return;

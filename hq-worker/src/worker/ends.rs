@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use hq_core::{Outcome, RunId};
+use hq_core::{JobId, Outcome, RunId, RunOutput};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::EndSink;
@@ -14,6 +14,8 @@ pub(super) struct Ends {
     /// What runs say, each with its share of the room.
     words: Mutex<Vec<Word>>,
     room: Arc<Semaphore>,
+    /// What runs print; bounded by what may be sent.
+    prints: Mutex<Vec<(JobId, RunOutput)>>,
     news: Notify,
 }
 
@@ -34,6 +36,7 @@ impl Default for Ends {
             waiting: Mutex::default(),
             words: Mutex::default(),
             room: Arc::new(Semaphore::new(WORDS_MAX)),
+            prints: Mutex::default(),
             news: Notify::new(),
         }
     }
@@ -48,6 +51,11 @@ impl Ends {
     /// Takes what runs said. What a run said before its end was taken is among it.
     pub(super) fn take_words(&self) -> Vec<Word> {
         std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes what runs printed, as [`take_words`](Self::take_words) does.
+    pub(super) fn take_prints(&self) -> Vec<(JobId, RunOutput)> {
+        std::mem::take(&mut *self.prints.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes the next [`some`](Self::some) return at once.
@@ -71,6 +79,11 @@ impl EndSink for Ends {
         if is_first {
             self.news.notify_one();
         }
+    }
+
+    fn printed(&self, job: JobId, output: RunOutput) {
+        self.prints.lock().unwrap_or_else(PoisonError::into_inner).push((job, output));
+        self.news.notify_one();
     }
 
     async fn notified(&self, run: RunId, message: String) {

@@ -126,6 +126,10 @@ impl<R: TaskRunner> Bench<R> {
         self.runner.as_ref().unwrap().stop(run, how);
     }
 
+    pub(crate) fn listen(&self, job: JobId, credit: Option<u32>) {
+        self.runner.as_ref().unwrap().listen(job, credit);
+    }
+
     /// The same after the runner was dropped.
     pub(crate) fn without_runner(mut self) -> Self {
         self.runner = None;

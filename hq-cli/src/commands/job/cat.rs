@@ -12,6 +12,7 @@ use hq_core::{IdList, Instance, JobDetail, Selector, TaskState};
 use hq_stream::{StreamDir, StreamError};
 use tracing::{error, warn};
 
+use super::follow::follow;
 use crate::{
     args::{Channel, TaskStateArg},
     context::Context,
@@ -28,6 +29,7 @@ Examples:
   hq job cat last stdout
   hq job cat 1 stderr --tasks 1-5 --print-task-header
   hq job cat 1-3 stdout --task-status failed
+  hq job cat last stdout --follow
 
 Outputs are read where the tasks wrote them: files and stream directories have to be on a disk that this machine sees, too.")]
 pub(crate) struct Args {
@@ -36,15 +38,19 @@ pub(crate) struct Args {
     selector: Selector,
     /// Only these tasks
     #[arg(long, value_name = "IDS", value_parser = parse::reader(parse::ids))]
-    tasks: Option<IdList>,
+    pub(super) tasks: Option<IdList>,
     /// Only tasks in these states
     #[arg(long, value_name = "STATES", value_delimiter = ',')]
     task_status: Vec<TaskStateArg>,
     /// Print a line with job and task before each output
     #[arg(long)]
-    print_task_header: bool,
+    pub(super) print_task_header: bool,
+    /// Go on until the job has ended, and print what tasks print meanwhile, also where this machine sees no file of
+    /// theirs: streamed output comes through the server
+    #[arg(long, short, conflicts_with = "task_status")]
+    follow: bool,
     /// Which output
-    channel: Channel,
+    pub(super) channel: Channel,
 }
 
 /// Prints outputs of tasks, byte for byte.
@@ -60,6 +66,16 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     }
     if jobs.is_empty() && args.selector == Selector::Last {
         error!("No jobs were found");
+    }
+    if args.follow {
+        let [job] = &jobs[..] else {
+            if jobs.is_empty() {
+                return Ok(());
+            }
+            bail!("--follow goes with one job, and {} were selected", jobs.len());
+        };
+        let job = job.info.id;
+        return follow(&args, job, &server, context).await;
     }
     if let Selector::Ids(ids) = &args.selector {
         // As they were named.
@@ -95,11 +111,15 @@ fn print(job: &JobDetail, args: &Args, context: &mut Context) -> anyhow::Result<
             warn!("Task {number} has no `{}` stream associated with it", channel.name());
             continue;
         }
+        if target == Target::Live {
+            warn!("The `{}` of task {number} went to those who listened and was not kept", channel.name());
+            continue;
+        }
         if args.print_task_header {
             context.out.line(&format!("# Job {id}, task {number}"))?;
         }
         let printed = match &target {
-            Target::None => Ok(()),
+            Target::None | Target::Live => Ok(()),
             Target::File(path) => print_file(to_path(path), context),
             Target::Stream(dir) => match streams.open(dir, &job.server_uid) {
                 Some(stream) => print_stream(stream, job, row, channel, context),
@@ -116,7 +136,7 @@ fn print(job: &JobDetail, args: &Args, context: &mut Context) -> anyhow::Result<
     Ok(())
 }
 
-fn has_started(row: &TaskRow<'_>) -> bool {
+pub(super) fn has_started(row: &TaskRow<'_>) -> bool {
     row.info.is_some_and(|info| info.started.is_some())
 }
 
@@ -174,7 +194,7 @@ fn print_stream(
     stream.copy(id, number, channel.into(), |bytes| context.out.raw(bytes))
 }
 
-fn target(job: &JobDetail, row: &TaskRow<'_>, channel: Channel) -> Target {
+pub(super) fn target(job: &JobDetail, row: &TaskRow<'_>, channel: Channel) -> Target {
     let spec = locate(job, row.number).and_then(|(submit, index)| body(submit).program(submit, index));
     let Some(spec) = spec else { return Target::None };
     let instance = row.info.map_or(Instance(0), |info| info.instance);
@@ -185,6 +205,6 @@ fn target(job: &JobDetail, row: &TaskRow<'_>, channel: Channel) -> Target {
     }
 }
 
-fn to_path(bytes: &[u8]) -> &Path {
+pub(super) fn to_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }

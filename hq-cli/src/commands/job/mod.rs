@@ -3,6 +3,7 @@
 mod cancel;
 mod cat;
 mod close;
+mod follow;
 mod forget;
 mod group;
 mod info;

@@ -19,6 +19,7 @@ Examples:
   hq submit --sweep lr=0.1,0.01 --sweep seed=1..5 ./train --rate %{SWEEP_lr}   # 10 tasks; also $HQ_SWEEP_seed
   hq submit --dependency afterok:12,13 ./merge
   hq submit --stdin python3 - < script.py
+  hq submit --wait --output --array 1-3 hostname
   hq submit job.sh                     # options in lines `#HQ --cpus 4` of job.sh
 
 Placeholders in --cwd, --stdout and --stderr (%{SWEEP_NAME} in the command as well):
@@ -32,6 +33,10 @@ pub(crate) struct Args {
     /// Return when the job has ended
     #[arg(long)]
     pub(super) wait: bool,
+    /// With --wait: print what tasks print, as they do. Nothing goes into files, unless --stdout, --stderr or --stream name
+    /// some
+    #[arg(long, requires = "wait")]
+    pub(super) output: bool,
     /// As --wait, and show how far it is
     #[arg(long, conflicts_with = "wait")]
     pub(super) progress: bool,

@@ -134,8 +134,8 @@ fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Pa
         args: command,
         env: args.env.iter().map(|var| (var.name.clone().into(), var.value.clone().into())).collect(),
         cwd: bytes(cwd.as_os_str()),
-        stdout: stdio(args.stdout.as_ref(), args.stream.as_deref(), Channel::Stdout),
-        stderr: stdio(args.stderr.as_ref(), args.stream.as_deref(), Channel::Stderr),
+        stdout: stdio(args.stdout.as_ref(), args, Channel::Stdout),
+        stderr: stdio(args.stderr.as_ref(), args, Channel::Stderr),
         stdin,
         submit_dir: bytes(submit_dir.as_os_str()),
         pin: args.pin.map_or(Pin::None, Into::into),
@@ -143,11 +143,12 @@ fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Pa
     }
 }
 
-fn stdio(arg: Option<&StdioArg>, stream: Option<&Path>, channel: Channel) -> Stdio {
+fn stdio(arg: Option<&StdioArg>, args: &Options, channel: Channel) -> Stdio {
     let usual = || channel.usual_path().into_bytes();
     match arg {
-        None => match stream {
+        None => match &args.stream {
             Some(dir) => Stdio::Stream { dir: dir.as_os_str().as_bytes().into() },
+            None if args.live => Stdio::Live,
             None => Stdio::File { path: usual().into(), on_close: OnClose::Keep },
         },
         Some(StdioArg::None) => Stdio::Null,

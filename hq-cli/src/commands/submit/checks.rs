@@ -42,7 +42,7 @@ pub(super) fn check(args: &Options, tasks: u64, gaps: &[Gap]) -> anyhow::Result<
     let is_file = |arg: &&Option<StdioArg>| match arg {
         Some(StdioArg::None) => false,
         Some(StdioArg::File { .. }) => true,
-        None => args.stream.is_none(),
+        None => args.stream.is_none() && !args.live,
     };
     let files = [&args.stdout, &args.stderr].into_iter().filter(is_file).count() as u64;
     if tasks.saturating_mul(files) > FILES_MAX {

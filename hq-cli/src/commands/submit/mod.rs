@@ -5,6 +5,7 @@ mod build;
 mod checks;
 mod directives;
 mod entries;
+mod listen;
 mod on_notify;
 mod options;
 mod relations;

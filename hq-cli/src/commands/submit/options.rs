@@ -81,6 +81,9 @@ pub(crate) struct Options {
     /// goes there as usual
     #[arg(long, value_name = "DIR")]
     pub(in crate::commands) stream: Option<PathBuf>,
+    /// Outputs go to the client that submits.
+    #[arg(skip)]
+    pub(in crate::commands) live: bool,
     /// Give each task a temporary directory
     #[arg(long)]
     pub(in crate::commands) task_dir: bool,
@@ -121,6 +124,7 @@ impl Options {
             priority: self.priority.or(lower.priority),
             time_limit: self.time_limit.or(lower.time_limit),
             stream: self.stream.or(lower.stream),
+            live: self.live || lower.live,
             task_dir: self.task_dir || lower.task_dir,
             crash_limit: self.crash_limit.or(lower.crash_limit),
             relations: self.relations.over(lower.relations),

@@ -10,10 +10,10 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use super::{
-    Args,
+    Args, Options,
     build::{Parts, build},
     checks::check,
-    directives,
+    directives, listen,
     on_notify::Listener,
     tasks::Tasks,
 };
@@ -27,9 +27,13 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress, exit, on_notify) = (args.wait, args.progress, args.exit, args.on_notify.clone());
+    let (wait, progress, output, exit) = (args.wait, args.progress, args.output, args.exit);
+    let on_notify = args.on_notify.clone();
     if exit.is_given() && !wait && !progress {
         bail!("--fail-exit-code needs --wait or --progress");
+    }
+    if output && context.out.mode() == Mode::Json {
+        bail!("JSON output mode doesn't support job output");
     }
     let submit = prepare(args, &mut context.out)?;
     let server = context.server().await?;
@@ -38,6 +42,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         Some(_) => bail!("--on-notify needs --wait or --progress"),
         None => None,
     };
+    if output {
+        let job = run_listening(submit, &server, listener, &mut context.out).await?;
+        return exit.check(&server, Selector::Ids(IdList::range(job.0, 1))).await;
+    }
     let job = hand_over(submit, &server, &mut context.out).await?;
     let jobs = Selector::Ids(IdList::range(job.0, 1));
     let ended = jobs.clone();
@@ -61,6 +69,26 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     tokio::try_join!(end, listen)?;
     exit.check(&server, ended).await
+}
+
+/// Submits, and prints what tasks print until the job has ended.
+async fn run_listening(
+    submit: Submit,
+    server: &Server,
+    listener: Option<Listener>,
+    out: &mut Output,
+) -> anyhow::Result<JobId> {
+    let (job, stream) = server.submit_listening(submit).await?;
+    say_submitted(job, out)?;
+    out.flush()?;
+    let listen = async {
+        match listener {
+            Some(listener) => listener.wait(server, job).await,
+            None => Ok(()),
+        }
+    };
+    tokio::try_join!(listen::print(stream, out), listen)?;
+    Ok(job)
 }
 
 /// Submits, and says as what job.
@@ -90,7 +118,7 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
     };
     let stdin = args.stdin.then(|| read_stdin(out)).transpose()?;
     let found = directives::read(args.directives, program, stdin.as_deref())?;
-    let options = args.options.over(found.options);
+    let options = Options { live: args.output, ..args.options.over(found.options) };
     let tasks = Tasks::of(&options, args.job.is_some())?;
     for warning in check(&options, tasks.ids.count(), &tasks.gaps)? {
         warn!("{warning}");

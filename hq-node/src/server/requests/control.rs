@@ -92,6 +92,8 @@ impl ServerNode {
                 Ok(())
             }
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
+            ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
+            ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);
@@ -112,6 +114,7 @@ const fn needs_journal(request: &ClientRequest) -> bool {
     matches!(
         request,
         ClientRequest::Submit(_)
+            | ClientRequest::SubmitListening { .. }
             | ClientRequest::OpenJob(_)
             | ClientRequest::CloseJobs(_)
             | ClientRequest::CancelJobs { .. }
@@ -130,5 +133,7 @@ const fn stands(request: &ClientRequest) -> bool {
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::WaitWorkers(_)
             | ClientRequest::Subscribe { .. }
+            | ClientRequest::Listen { .. }
+            | ClientRequest::SubmitListening { .. }
     )
 }

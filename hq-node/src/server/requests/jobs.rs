@@ -13,6 +13,20 @@ impl ServerNode {
         Ok(())
     }
 
+    pub(super) fn submit_listening(
+        &mut self,
+        link: LinkId,
+        id: RequestId,
+        submit: Submit,
+        credit: u32,
+    ) -> Result<(), Refusal> {
+        check::submit(&submit)?;
+        let job = self.scheduler.submit(self.now, submit)?;
+        self.begin_listening(link, id, job, credit);
+        self.reply_durable(link, id, ClientReply::Submitted { job });
+        Ok(())
+    }
+
     pub(super) fn open_job(&mut self, link: LinkId, id: RequestId, spec: JobSpec) -> Result<(), Refusal> {
         check::spec(&spec)?;
         let job = self.scheduler.open(self.now, spec);

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
-use hq_core::{ClientReply, JobId, LinkId, Refusal, RequestId, Selector, Seq};
+use hq_core::{ClientReply, JobId, LinkId, Refusal, RequestId, Selector, Seq, ToWorker};
 
-use super::super::{ServerNode, client_session::Standing};
+use super::super::{ServerNode, client_session::Standing, listening::WINDOW};
 
 /// Jobs that a subscription may name.
 const FILTER_MAX: usize = 1 << 16;
@@ -93,11 +93,38 @@ impl ServerNode {
 
     pub(super) fn credit(&mut self, link: LinkId, subscription: RequestId, batches: u32) -> Result<(), Refusal> {
         let standing = self.clients.links.get_mut(&link).and_then(|session| session.standing.get_mut(&subscription));
-        if let Some(Standing::Subscription { credit, .. }) = standing {
-            *credit = credit.saturating_add(batches);
-            self.tell_listener(link, subscription);
+        match standing {
+            Some(Standing::Subscription { credit, .. }) => {
+                *credit = credit.saturating_add(batches);
+                self.tell_listener(link, subscription);
+            }
+            Some(Standing::Listener(job)) => {
+                let job = *job;
+                self.clients.listening.credit(job, (link, subscription), batches);
+            }
+            _ => {}
         }
         Ok(())
+    }
+
+    pub(super) fn listen(&mut self, link: LinkId, id: RequestId, job: JobId, credit: u32) -> Result<(), Refusal> {
+        if self.scheduler.job(job).is_none() {
+            return Err(Refusal::NoJob(job));
+        }
+        if self.jobs.has_ended(job, true) {
+            self.reply_durable(link, id, ClientReply::Done);
+        } else {
+            self.begin_listening(link, id, job, credit);
+        }
+        Ok(())
+    }
+
+    /// Workers hear of it before they hear of tasks that are yet to be given out.
+    pub(super) fn begin_listening(&mut self, link: LinkId, id: RequestId, job: JobId, credit: u32) {
+        if self.clients.listening.listen(job, (link, id), credit) {
+            self.tell_workers(&ToWorker::Listen { job, credit: WINDOW });
+        }
+        self.clients.stand(link, id, Standing::Listener(job));
     }
 }
 

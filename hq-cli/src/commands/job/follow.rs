@@ -1,0 +1,214 @@
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufReader, Seek, SeekFrom},
+    time::Duration,
+};
+
+use anyhow::bail;
+use hq_client::CallError;
+use hq_core::{Instance, JobDetail, JobId, Selector, TaskNumber, TaskOutput};
+use hq_stream::{StreamDir, StreamError};
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::cat::{Args, has_started, target, to_path};
+use crate::{
+    context::Context,
+    output::Output,
+    server::Server,
+    view::{Target, TaskRow, task_rows},
+};
+
+/// Workers write what they have read after three quarters of a second.
+const FILES_SETTLE: Duration = Duration::from_secs(1);
+
+/// Prints what there is of one job's output, and what comes, until the job has ended or the server is gone.
+pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &mut Context) -> anyhow::Result<()> {
+    let mut live = server.listen(job).await?;
+    // Looked at after we began to listen, so that nothing lies between.
+    let mut reader = Reader { args, detail: detail(server, job).await?, places: BTreeMap::new(), last: None };
+    reader.print_files(&mut context.out)?;
+    context.out.flush()?;
+    // What was printed before is in the files by then.
+    let settled = sleep(FILES_SETTLE);
+    tokio::pin!(settled);
+    let mut is_settled = false;
+    loop {
+        let outputs = tokio::select! {
+            outputs = live.next() => outputs,
+            () = &mut settled, if !is_settled => {
+                is_settled = true;
+                reader.print_files(&mut context.out)?;
+                context.out.flush()?;
+                continue;
+            }
+        };
+        let Some(outputs) = outputs else { break };
+        match outputs {
+            Ok(outputs) => {
+                for output in &outputs {
+                    reader.print_live(output, &mut context.out)?;
+                }
+                context.out.flush()?;
+            }
+            Err(CallError::Lost(_)) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    reader.detail = detail(server, job).await?;
+    reader.print_files(&mut context.out)
+}
+
+async fn detail(server: &Server, job: JobId) -> anyhow::Result<JobDetail> {
+    let selector = Selector::Ids(hq_core::IdList::range(job.0, 1));
+    let Some(detail) = server.job_details(selector, true).await?.pop() else { bail!("Job {job} was forgotten") };
+    Ok(detail)
+}
+
+/// How far the output of each task is printed.
+struct Reader<'a> {
+    args: &'a Args,
+    detail: JobDetail,
+    places: BTreeMap<TaskNumber, Place>,
+    /// The task that was printed last.
+    last: Option<TaskNumber>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    instance: Instance,
+    /// Bytes of this run that are printed, or known to be lost.
+    at: u64,
+}
+
+impl Reader<'_> {
+    /// Prints from files and stream directories what is there and not printed.
+    fn print_files(&mut self, out: &mut Output) -> anyhow::Result<()> {
+        let detail = self.detail.clone();
+        let mut dirs = BTreeMap::new();
+        for row in task_rows(&detail, |number, _| self.is_wanted(number)).iter().filter(|row| has_started(row)) {
+            let target = target(&detail, row, self.args.channel);
+            let instance = row.info.map_or(Instance(0), |info| info.instance);
+            match &target {
+                Target::None | Target::Live => {}
+                Target::File(path) => {
+                    let place = self.place(row.number, instance);
+                    let Ok(mut file) = File::open(to_path(path)) else { continue };
+                    file.seek(SeekFrom::Start(place.at))?;
+                    let len = file.metadata()?.len();
+                    if len > place.at {
+                        self.head(row.number, out)?;
+                        out.copy(&mut BufReader::new(file))?;
+                        self.places.insert(row.number, Place { instance, at: len });
+                    }
+                }
+                Target::Stream(dir) => {
+                    let opened = dirs
+                        .entry(dir.clone())
+                        .or_insert_with(|| StreamDir::open(to_path(dir), Some(&detail.server_uid)).ok());
+                    if let Some(stream) = opened {
+                        self.print_stream(stream, row.number, instance, u64::MAX, out)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints from a stream directory what comes before byte `end` and is not printed.
+    fn print_stream(
+        &mut self,
+        stream: &StreamDir,
+        task: TaskNumber,
+        instance: Instance,
+        end: u64,
+        out: &mut Output,
+    ) -> anyhow::Result<()> {
+        let job = self.detail.info.id;
+        if !stream.task(job, task).is_ok_and(|info| info.run.instance == instance) {
+            return Ok(());
+        }
+        let mut place = self.place(task, instance);
+        let mut at = 0;
+        let mut pieces: Vec<u8> = vec![];
+        stream
+            .copy(job, task, self.args.channel.into(), |bytes| {
+                let begin = place.at.saturating_sub(at).min(bytes.len() as u64) as usize;
+                let stop = end.saturating_sub(at).min(bytes.len() as u64) as usize;
+                pieces.extend_from_slice(bytes.get(begin..stop).unwrap_or_default());
+                at += bytes.len() as u64;
+                // Handed on in portions: an output may be large.
+                if pieces.len() >= 1 << 20 {
+                    place.at += pieces.len() as u64;
+                    out.raw(&pieces)?;
+                    pieces.clear();
+                }
+                anyhow::Ok(())
+            })
+            .or_else(|error| if error.is::<StreamError>() { Ok(()) } else { Err(error) })?;
+        if !pieces.is_empty() {
+            self.head(task, out)?;
+            place.at += pieces.len() as u64;
+            out.raw(&pieces)?;
+        }
+        self.places.insert(task, place);
+        Ok(())
+    }
+
+    /// Prints what came through the server.
+    fn print_live(&mut self, output: &TaskOutput, out: &mut Output) -> anyhow::Result<()> {
+        let TaskOutput { task, instance, channel, offset, data } = output;
+        if *channel != hq_core::Channel::from(self.args.channel) || !self.is_wanted(*task) {
+            return Ok(());
+        }
+        if self.place(*task, *instance).at < *offset {
+            self.fill(*task, *instance, *offset, out)?;
+        }
+        let place = self.place(*task, *instance);
+        if place.at < *offset {
+            warn!("Task {task}: {} bytes of its output came too early or too fast to be followed", offset - place.at);
+        }
+        let known = usize::try_from(place.at.saturating_sub(*offset)).unwrap_or(usize::MAX);
+        if let Some(new) = data.get(known..).filter(|new| !new.is_empty()) {
+            self.head(*task, out)?;
+            out.raw(new)?;
+            self.places.insert(*task, Place { instance: *instance, at: offset + data.len() as u64 });
+        }
+        Ok(())
+    }
+
+    /// Looks in the stream directory for what was not heard.
+    fn fill(&mut self, task: TaskNumber, instance: Instance, end: u64, out: &mut Output) -> anyhow::Result<()> {
+        let row = TaskRow { number: task, state: hq_core::TaskState::Running, info: None };
+        let Target::Stream(dir) = target(&self.detail, &row, self.args.channel) else { return Ok(()) };
+        match StreamDir::open(to_path(&dir), Some(&self.detail.server_uid)) {
+            Ok(stream) => self.print_stream(&stream, task, instance, end, out),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn is_wanted(&self, task: TaskNumber) -> bool {
+        self.args.tasks.as_ref().is_none_or(|tasks| tasks.index_of(task.0).is_some())
+    }
+
+    /// Where a run is; a later run begins anew.
+    fn place(&mut self, task: TaskNumber, instance: Instance) -> Place {
+        let place = self.places.entry(task).or_insert(Place { instance, at: 0 });
+        if place.instance < instance {
+            if place.at > 0 {
+                warn!("Task {task} was started again; its output begins anew");
+            }
+            *place = Place { instance, at: 0 };
+        }
+        *place
+    }
+
+    fn head(&mut self, task: TaskNumber, out: &mut Output) -> anyhow::Result<()> {
+        if self.args.print_task_header && self.last != Some(task) {
+            out.line(&format!("# Job {}, task {task}", self.detail.info.id))?;
+        }
+        self.last = Some(task);
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+use std::{collections::HashMap, io, os::fd::OwnedFd, sync::Arc};
+
+use hq_core::{Channel, OUTPUT_MAX, Outcome, RunOutput};
+use rustix::{buffer::spare_capacity, event::epoll};
+
+use super::{
+    Names,
+    ears::Room,
+    pipe::{self, Got},
+    queue::{Command, HowOver, NEWS, Queue},
+    streams::Office,
+};
+use crate::{Done, EndSink};
+
+/// Reads the pipes of runs whose output goes to those who listen, and nowhere else.
+///
+/// A pipe is read when there is room for what is in it: who does not listen fast enough makes the program wait. Where
+/// nobody listens, it is read and dropped.
+pub(super) struct LivePump {
+    queue: Arc<Queue>,
+    office: Arc<Office>,
+    epoll: OwnedFd,
+    runs: HashMap<u64, Run>,
+    /// Pipes that wait for room.
+    parked: Vec<(u64, Channel)>,
+    buffer: Vec<u8>,
+}
+
+struct Run {
+    names: Names,
+    sink: Option<Arc<dyn EndSink>>,
+    pipes: [Option<OwnedFd>; 2],
+    sizes: [u64; 2],
+    /// Once it is over: bytes in its pipes that are still to be sent.
+    left: [u64; 2],
+    is_over: bool,
+    tell: Option<(Done, Outcome)>,
+}
+
+impl LivePump {
+    pub(super) fn new(queue: Arc<Queue>, office: Arc<Office>) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &queue.news, epoll::EventData::new_u64(NEWS), epoll::EventFlags::IN)?;
+        let (runs, parked, buffer) = (HashMap::new(), vec![], vec![0; OUTPUT_MAX]);
+        Ok(Self { queue, office, epoll, runs, parked, buffer })
+    }
+
+    /// The thread's life, until the queue is closed and all runs are over.
+    pub(super) fn run(mut self) {
+        let mut events = Vec::with_capacity(64);
+        while !(self.runs.is_empty() && self.queue.is_closing() && self.queue.is_unused()) {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!("a thread that reads outputs of tasks ends: epoll: {error}");
+                    return;
+                }
+            }
+            for event in &events {
+                match event.data.u64() {
+                    NEWS => self.obey(),
+                    key => self.read(key >> 1, if key & 1 == 0 { Channel::Stdout } else { Channel::Stderr }),
+                }
+            }
+        }
+    }
+
+    /// Does what is in the queue, and looks again for those who wait for room.
+    fn obey(&mut self) {
+        let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
+        for command in self.queue.take() {
+            match command {
+                Command::Begin { key, run, pipes, sink } => {
+                    let begun =
+                        Run { names: run, sink, pipes, sizes: [0; 2], left: [0; 2], is_over: false, tell: None };
+                    self.runs.insert(key, begun);
+                    self.parked.extend(Channel::ALL.map(|channel| (key, channel)));
+                }
+                Command::End { key, how, tell } => self.end(key, how, tell),
+            }
+        }
+        for (key, channel) in std::mem::take(&mut self.parked) {
+            let pipe = self.runs.get(&key).and_then(|run| run.pipes[channel.index()].as_ref());
+            let Some(pipe) = pipe else { continue };
+            let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
+            if let Err(error) = epoll::add(&self.epoll, pipe, data, epoll::EventFlags::IN) {
+                tracing::error!("the output of a task cannot be watched and is dropped: epoll: {error}");
+                self.close(key, channel);
+            }
+        }
+    }
+
+    fn end(&mut self, key: u64, how: HowOver, tell: Option<(Done, Outcome)>) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        (run.tell, run.is_over) = (tell, true);
+        for channel in Channel::ALL {
+            let pipe = &mut run.pipes[channel.index()];
+            run.left[channel.index()] = pipe.as_ref().map_or(0, pipe::waiting);
+            if run.left[channel.index()] == 0 {
+                *pipe = None;
+            }
+        }
+        // Nobody waits for one that was told to end: what there is room for goes out.
+        if how != HowOver::Ended {
+            for channel in Channel::ALL {
+                while self.carry(key, channel) == Step::Carried {}
+                self.close(key, channel);
+            }
+        }
+        self.settle(key);
+    }
+
+    fn read(&mut self, key: u64, channel: Channel) {
+        if self.carry(key, channel) == Step::Full
+            && let Some(pipe) = self.runs.get(&key).and_then(|run| run.pipes[channel.index()].as_ref())
+        {
+            let _ = epoll::delete(&self.epoll, pipe);
+            self.parked.push((key, channel));
+        }
+        self.settle(key);
+    }
+
+    /// Reads once and sends what there was, if there is room.
+    fn carry(&mut self, key: u64, channel: Channel) -> Step {
+        let Some(run) = self.runs.get_mut(&key) else { return Step::Nothing };
+        let Some(pipe) = &run.pipes[channel.index()] else { return Step::Nothing };
+        let (job, index) = (run.names.run.job, channel.index());
+        let room = self.office.ears.take(job);
+        if room == Room::Full {
+            return Step::Full;
+        }
+        let limit = if run.is_over { usize::try_from(run.left[index]).unwrap_or(usize::MAX) } else { usize::MAX };
+        let limit = limit.min(self.buffer.len());
+        match pipe::read(pipe, &mut self.buffer[..limit]) {
+            Got::Bytes(n) => {
+                let offset = run.sizes[index];
+                run.sizes[index] += n as u64;
+                run.left[index] = run.left[index].saturating_sub(n as u64);
+                if let Some(sink) = run.sink.as_ref().filter(|_| room == Room::Free) {
+                    let data = self.buffer[..n].into();
+                    sink.printed(job, RunOutput { run: run.names.id, channel, offset, data });
+                }
+                if run.is_over && run.left[index] == 0 {
+                    run.pipes[index] = None;
+                }
+                Step::Carried
+            }
+            got => {
+                if room == Room::Free {
+                    self.office.ears.give_back(job);
+                }
+                if got == Got::End || run.is_over {
+                    run.pipes[index] = None;
+                }
+                Step::Nothing
+            }
+        }
+    }
+
+    /// Closing a pipe takes it out of the epoll: nobody else has our end.
+    fn close(&mut self, key: u64, channel: Channel) {
+        if let Some(run) = self.runs.get_mut(&key) {
+            run.pipes[channel.index()] = None;
+        }
+    }
+
+    /// Tells the end of a run that is over and has nothing left to be sent.
+    fn settle(&mut self, key: u64) {
+        if !self.runs.get(&key).is_some_and(|run| run.is_over && run.pipes.iter().all(Option::is_none)) {
+            return;
+        }
+        let run = self.runs.remove(&key);
+        self.queue.leave();
+        if let Some((done, outcome)) = run.and_then(|run| run.tell) {
+            done.end(outcome);
+        }
+    }
+}
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// There was something, and it is dealt with.
+    Carried,
+    /// Nobody has room.
+    Full,
+    /// There was nothing.
+    Nothing,
+}
