@@ -251,3 +251,33 @@ fn names_that_are_no_text_are_kept_byte_for_byte() {
         cluster.hq(&args).ok();
     }
 }
+
+#[test]
+fn tasks_are_kept_on_their_cpus() {
+    let (cluster, _worker) = with_worker();
+    let run = |args: &[&str], script: &str| {
+        let job = cluster.submit(&[args, &["bash", "-c", script]].concat());
+        let task = cluster.finished(job)["tasks"][0].clone();
+        (task, cluster.read(&format!("job-{job}/0.stdout")))
+    };
+    let (_, text) = run(&["--pin=taskset", "--cpus=1"], "taskset -cp $$; echo $HQ_PIN");
+    assert!(text.ends_with("current affinity list: 0\ntaskset\n"), "{text}");
+    let show = "echo $HQ_PIN $OMP_PLACES $OMP_PROC_BIND $OMP_NUM_THREADS";
+    assert_eq!(run(&["--pin=omp", "--cpus=2"], show).1, "omp {0,1} close 2\n");
+    let own = ["--pin=omp", "--cpus=2", "--env=OMP_PLACES=cores", "--env=OMP_NUM_THREADS=7"];
+    assert_eq!(run(&own, show).1, "omp cores close 7\n");
+    // Without, a task has the cpus that the worker was started with.
+    let (_, text) = run(&["--cpus=1"], "taskset -cp $$; echo $HQ_PIN");
+    let all = finish(Command::new("bash").args(["-c", "taskset -cp $$"])).stdout;
+    let list = |text: &str| text.lines().next().and_then(|line| line.rsplit(": ").next().map(str::to_owned));
+    assert_eq!((list(&text), text.lines().nth(1)), (list(&all), Some("")));
+    // Whole nodes give no cpus to be kept on.
+    fs::write(
+        cluster.path("pin.toml"),
+        "[[task]]\ncommand = [\"true\"]\npin = \"omp\"\n[[task.request]]\nn_nodes = 1\n",
+    )
+    .unwrap();
+    let job = cluster.hq(&["--output-mode=quiet", "job", "submit-file", "pin.toml"]).ok().trim().parse().unwrap();
+    let task = cluster.finished(job)["tasks"][0].clone();
+    assert_eq!(task["error"], "Pinning failed, no CPU ids allocated for task");
+}
