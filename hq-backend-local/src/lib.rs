@@ -3,6 +3,8 @@
 //! How a worker starts is behind [`Spawn`]: a process of its own ([`ProcessSpawn`]), or a worker inside an engine's
 //! process. There is no queue: an allocation runs at once, and has ended when its last worker has.
 
+#![forbid(unsafe_code)]
+
 mod backend;
 mod process;
 mod spawn;

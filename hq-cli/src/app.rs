@@ -4,7 +4,7 @@ use tokio::runtime;
 
 use crate::{
     args,
-    commands::Command,
+    commands::{Command, NotAllFinished},
     context::Context,
     log,
     output::{self, Mode, StdoutClosed},
@@ -29,9 +29,13 @@ pub fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<StdoutClosed>() => ExitCode::from(CLOSED_PIPE),
+        Err(error) if error.is::<NotAllFinished>() => {
+            let code = error.downcast_ref::<NotAllFinished>().map_or(1, |ended| ended.0);
+            context.out.finish().map_or(ExitCode::FAILURE, |()| ExitCode::from(code))
+        }
         Err(error) => {
             let text = output::inert(&format!("{error:#}")).into_owned();
-            match context.global.mode {
+            match context.out.mode() {
                 // Nothing can be done where standard output is closed too.
                 Mode::Json => drop(context.out.json_error(&text)),
                 Mode::Cli | Mode::Quiet => log::error_line(&text),

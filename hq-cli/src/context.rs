@@ -2,7 +2,11 @@ use std::{cell::RefCell, sync::Arc};
 
 use hq_client::Client;
 
-use crate::{args::GlobalArgs, output::Output, server::Server};
+use crate::{
+    args::{GlobalArgs, ModeArg},
+    output::Output,
+    server::Server,
+};
 
 /// What every command gets besides its own options.
 pub(crate) struct Context {
@@ -17,7 +21,10 @@ pub(crate) struct Context {
 impl Context {
     /// Nothing is connected yet.
     pub(crate) fn new(global: GlobalArgs) -> Self {
-        let out = Output::new(global.mode, global.colors);
+        let mut out = Output::new(global.mode.mode(), global.colors);
+        if global.mode == ModeArg::JsonV1 {
+            out.wrap(global.command.clone());
+        }
         Self { global, out, clients: RefCell::default() }
     }
 

@@ -8,15 +8,17 @@
 //! | `view` | what data of the engine looks like, as text and as JSON; pure |
 //! | `output` | tables, colours, times, standard output; knows nothing of jobs |
 //! | `parse` | small languages of option values that `hq-core` does not have |
+//! | `journal` | the event log: out of a journal file, and from a server |
 //! | `jobfile` | job definition files: what they say, as tasks; pure |
 //! | `program` | what programs that are submitted can be |
-//! | `journal` | the event log: out of a journal file, and from a server |
 //! | `server` | the connection to the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
 //!
 //! To add a command: write `commands/<group>/<command>.rs` with a struct `Args` and a function `run`, and name it in
 //! the enum of its group.
+
+#![forbid(unsafe_code)]
 
 mod app;
 mod args;

@@ -43,6 +43,7 @@ const COMMANDS: &[&[&str]] = &[
     &["worker", "hwdetect"],
     &["worker", "deploy-ssh"],
     &["submit"],
+    &["run"],
     &["job", "submit"],
     &["job", "submit-file"],
     &["job", "rerun"],
@@ -63,12 +64,16 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "info"],
     &["task", "explain"],
     &["task", "notify"],
-    &["output-log"],
     &["journal", "export"],
     &["journal", "stream"],
     &["journal", "replay"],
     &["journal", "flush"],
+    &["journal", "report"],
+    &["output-log"],
     &["simulate"],
+    &["doc"],
+    &["generate-completion"],
+    &["generate-man"],
 ];
 
 #[test]

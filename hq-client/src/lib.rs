@@ -14,6 +14,8 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod calls;
 mod client;
 mod connect;

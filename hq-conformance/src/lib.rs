@@ -1,4 +1,6 @@
 //! Suites that any journal, transport or backend can be held against.
 
+#![forbid(unsafe_code)]
+
 pub mod backend;
 pub mod journal;

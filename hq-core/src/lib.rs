@@ -3,6 +3,8 @@
 //! Pure: nothing here reads a clock, a file or the environment, starts a thread, or depends on the order of a hash map.
 //! Everything that crosses a link or reaches the journal is defined here; what it means is decided in `hq-scheduler`.
 
+#![forbid(unsafe_code)]
+
 mod amount;
 mod blob;
 mod client;

@@ -34,6 +34,8 @@
 //! Inside, an [`Engine`] is one actor: a task that owns the pure server machine of `hq-node` and carries messages, facts
 //! and time to and from it.
 
+#![forbid(unsafe_code)]
+
 mod builder;
 mod closures;
 mod driver;

@@ -3,6 +3,8 @@
 //! Everything is read out of files below a root that is an argument, `/` but in tests. Programs of vendors are not run here:
 //! their arguments and the meaning of what they print are.
 
+#![forbid(unsafe_code)]
+
 mod cpus;
 mod gpus;
 mod memory;

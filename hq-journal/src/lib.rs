@@ -31,6 +31,8 @@
 //! A batch is in the file whole or not at all. Every prefix of a file loads: what follows the last whole frame is moved
 //! to `FILE.bad`. Damage with whole frames after it is no torn tail: the file is refused, and stays as it is.
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod file;
 mod holder;

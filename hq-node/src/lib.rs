@@ -4,6 +4,8 @@
 //! Both are driven alike: hand in news with [`ServerNode::handle_input`] / [`WorkerNode::handle_input`], then drain
 //! `poll_output` until it is empty, then wait for the next input or until `poll_timeout` and call `handle_timeout`.
 
+#![forbid(unsafe_code)]
+
 mod server;
 mod worker;
 

@@ -1,6 +1,6 @@
 //! What may be refused.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use hq_core::{
     CancelOutcome, CloseOutcome, Epoch, Fact, IdList, JobId, JobSpec, JobTarget, Ordinal, Refusal, Span, Submit,
@@ -62,6 +62,7 @@ impl Scheduler {
         let base = Ordinal(self.state.next_ordinal);
         let mut fx = Effects::default();
         self.emit(now, Fact::Submitted { job, base, submit: Arc::new(submit) }, &mut fx);
+        self.recall_usage(base);
         self.note_popularity(base);
         self.settle(now, fx);
         Ok(job)
@@ -111,10 +112,14 @@ impl Scheduler {
         let gone = self.state.jobs.get(&job).is_some_and(|known| !known.is_open && known.counts.is_terminated());
         if gone {
             let bases = self.state.jobs.get(&job).map(|job| job.submits.clone()).unwrap_or_default();
+            let mut owners = BTreeMap::new();
             for base in bases {
                 self.drop_body(base);
+                let submit = self.state.submits.get(&base).map(|known| known.submit.clone());
+                owners.extend(submit.map(|submit| (submit.owner.clone(), self.state.owners.find(&submit.owner))));
             }
             self.emit(now, Fact::JobForgotten { job }, &mut Effects::default());
+            owners.into_iter().for_each(|(owner, parties)| self.keep_usage(now, &owner, parties));
         }
         gone
     }
@@ -142,6 +147,7 @@ impl Scheduler {
         // What the order before held back has to be thought over; all that waits is.
         self.mind.held.clear();
         self.mind.held_until = None;
+        self.mind.moves_at = None;
         self.mind.needs_round = true;
     }
 

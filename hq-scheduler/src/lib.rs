@@ -22,6 +22,8 @@
 //! assert_eq!(core.job(job).unwrap().counts.waiting, 10);
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod api;
 pub mod autoscale;
 mod commands;

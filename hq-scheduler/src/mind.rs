@@ -71,6 +71,8 @@ pub(crate) struct Mind {
     pub(crate) deadlines: BTreeSet<(Tick, WorkerId)>,
     /// When time takes such a place away from its queue.
     pub(crate) held_until: Option<Tick>,
+    /// When the passing of time alone changes what is reserved, or the order of queues.
+    pub(crate) moves_at: Option<Tick>,
     /// In order of their beginnings, and so of their deadlines.
     pub(crate) withdrawals: BTreeMap<u64, Withdrawal>,
     pub(crate) last_withdrawal: u64,

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::BTreeMap};
 
-use hq_core::{ClassId, GrantId, Quantity, Span, Tick};
+use hq_core::{ClassId, GrantId, Ordinal, Owner, Quantity, Span, Tick};
 
 use crate::{
     Scheduler,
@@ -20,11 +20,23 @@ const HOURS_MAX: u64 = 64 * 168;
 /// What is held counts as if it were kept for so long.
 const AHEAD: u128 = 60_000_000;
 
-/// By user and by project. Kept beside the lasting state: it begins anew with each life of the server.
+/// By user and by project.
+///
+/// Kept beside the lasting state: it begins anew with each life of the server, so that all are equal after a restart, and whoever
+/// has most running then is behind the others within minutes. What was used could be told from facts only for as long as the
+/// journal has all of them: compaction leaves out what has ended, and other workers than today's made up the cluster then.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    users: BTreeMap<PartyId, Account>,
-    projects: BTreeMap<PartyId, Account>,
+    users: Book,
+    projects: Book,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    accounts: BTreeMap<PartyId, Account>,
+    /// Of names that no submit has now: whoever has its jobs forgotten does not begin anew. Only for as long as what was used
+    /// is not.
+    former: BTreeMap<String, Account>,
 }
 
 /// Who is charged for a lane, and for how much of the cluster.
@@ -47,24 +59,44 @@ struct Account {
 impl Usage {
     fn change(&mut self, now: Tick, charge: Charge, change: fn(u64, u64) -> u64) {
         let owner = charge.owner;
-        for (accounts, party) in [(&mut self.users, owner.user), (&mut self.projects, owner.project)] {
-            let account = accounts.entry(party).or_default();
+        for (book, party) in [(&mut self.users, owner.user), (&mut self.projects, owner.project)] {
+            let account = book.accounts.entry(party).or_default();
             account.advance(now);
             account.held = change(account.held, charge.share);
             if account.held == 0 && account.used.get() == 0 {
-                accounts.remove(&party);
+                book.accounts.remove(&party);
             }
         }
     }
 
     /// What a user has had, with what it holds counted ahead.
     pub(crate) fn of_user(&self, user: PartyId, now: Tick) -> Span {
-        self.users.get(&user).map_or(Span::ZERO, |account| account.ahead(now))
+        self.users.accounts.get(&user).map_or(Span::ZERO, |account| account.ahead(now))
     }
 
     /// The same of a project.
     pub(crate) fn of_project(&self, project: PartyId, now: Tick) -> Span {
-        self.projects.get(&project).map_or(Span::ZERO, |account| account.ahead(now))
+        self.projects.accounts.get(&project).map_or(Span::ZERO, |account| account.ahead(now))
+    }
+}
+
+impl Book {
+    /// The name has no number any more.
+    fn keep(&mut self, now: Tick, name: &str, party: PartyId) {
+        self.former.retain(|_, account| account.used_at(now) > 0);
+        if let Some(account) = self.accounts.remove(&party) {
+            account.advance(now);
+            if account.used.get() > 0 {
+                self.former.insert(name.to_owned(), Account { held: 0, ..account });
+            }
+        }
+    }
+
+    /// The name has a number again.
+    fn recall(&mut self, name: &str, party: PartyId) {
+        if let Some(account) = self.former.remove(name) {
+            self.accounts.insert(party, account);
+        }
     }
 }
 
@@ -152,6 +184,30 @@ impl Scheduler {
         }
     }
 
+    /// What an owner has used is kept by name where its numbers, as they were, mean nobody any more.
+    pub(crate) fn keep_usage(&mut self, now: Tick, owner: &Owner, (user, project): (Option<PartyId>, Option<PartyId>)) {
+        let (has_user, has_project) = self.state.owners.find(owner);
+        if let (Some(user), None) = (user, has_user) {
+            self.mind.usage.users.keep(now, &owner.user, user);
+        }
+        if let (Some(project), None) = (project, has_project) {
+            self.mind.usage.projects.keep(now, &owner.project, project);
+        }
+    }
+
+    /// What the owner of a submit has used before is known again.
+    pub(crate) fn recall_usage(&mut self, submit: Ordinal) {
+        let Some(known) = self.state.submits.get(&submit) else { return };
+        let owner = &known.submit.owner;
+        let (user, project) = self.state.owners.find(owner);
+        if let Some(user) = user {
+            self.mind.usage.users.recall(&owner.user, user);
+        }
+        if let Some(project) = project {
+            self.mind.usage.projects.recall(&owner.project, project);
+        }
+    }
+
     /// Nobody has what a lane had any more.
     pub(crate) fn discharge(&mut self, now: Tick, charge: Charge) {
         self.mind.usage.change(now, charge, u64::saturating_sub);
@@ -169,9 +225,13 @@ fn part_of(n: u64, of: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{JobSpec, JobTarget, Owner, Profile, Request, Submit, TaskIds, WorkerConfig, WorkerResources};
+    use hq_core::{
+        JobId, JobSpec, JobTarget, LaneReport, Outcome, Profile, Record, Request, RunEnd, Submit, TaskIds,
+        WorkerConfig, WorkerResources,
+    };
 
     use super::*;
+    use crate::{Action, News, state::Grant};
 
     fn half() -> Account {
         Account { held: QueueView::WHOLE / 2, ..Account::default() }
@@ -213,7 +273,7 @@ mod tests {
             submit.owner = Owner::user("ann").in_project("p");
             core.submit(at, submit).unwrap();
             while core.poll_action(at).is_some() {}
-            let accounts = core.mind.usage.users.values().chain(core.mind.usage.projects.values());
+            let accounts = core.mind.usage.users.accounts.values().chain(core.mind.usage.projects.accounts.values());
             accounts.map(|account| (account.held, account.hours_behind(at))).collect::<Vec<_>>()
         };
         assert_eq!(submit(Tick(0)), [(QueueView::WHOLE, 0); 2]);
@@ -225,14 +285,83 @@ mod tests {
         let charge = |n| Charge { owner: OwnerId::of(n), share: 7 };
         let mut usage = Usage::default();
         usage.change(Tick(5), charge(1), u64::saturating_add);
-        assert_eq!((usage.users.len(), usage.projects.len()), (1, 1));
+        assert_eq!((usage.users.accounts.len(), usage.projects.accounts.len()), (1, 1));
         usage.change(Tick(5), charge(1), u64::saturating_sub);
-        assert_eq!((usage.users.len(), usage.projects.len()), (0, 0));
+        assert_eq!((usage.users.accounts.len(), usage.projects.accounts.len()), (0, 0));
         usage.change(Tick(5), charge(2), u64::saturating_add);
         usage.change(Tick(9), charge(2), u64::saturating_sub);
-        assert_eq!((usage.users.len(), usage.projects.len()), (1, 1), "what was used is remembered");
+        assert_eq!((usage.users.accounts.len(), usage.projects.accounts.len()), (1, 1), "what was used is remembered");
         usage.change(Tick(HOUR * HOURS_MAX), charge(2), |_, _| 0);
-        assert_eq!((usage.users.len(), usage.projects.len()), (0, 0), "and forgotten");
+        assert_eq!((usage.users.accounts.len(), usage.projects.accounts.len()), (0, 0), "and forgotten");
+    }
+
+    /// One worker that has run a task of ann's for an hour, whose job is forgotten.
+    fn after_an_hour_of_ann() -> (Scheduler, Vec<Record>) {
+        let mut core = Scheduler::new();
+        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        core.set_policy(Tick(0), "fair-share", "pack").unwrap();
+        let worker = core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(1).unwrap())).unwrap();
+        let job = submit(&mut core, Tick(0), "ann");
+        let mut records = drain(&mut core, Tick(0));
+        let grant = *core.state.grants.keys().next().unwrap();
+        let task = core.job(job).unwrap().submits[0].0;
+        let ended = vec![RunEnd { task, age: Span(0), took: Span(HOUR), outcome: Outcome::Finished }];
+        core.handle_event(Tick(HOUR), News::Report { worker, lane: LaneReport { grant, ended, started: None } });
+        records.extend(drain(&mut core, Tick(HOUR)));
+        assert!(core.forget(Tick(HOUR), job));
+        records.extend(drain(&mut core, Tick(HOUR)));
+        (core, records)
+    }
+
+    fn submit(core: &mut Scheduler, at: Tick, user: &str) -> JobId {
+        let profile = Profile::new(Request::cpus(1).unwrap());
+        let target = JobTarget::New(JobSpec::default());
+        let mut submit = Submit::array(target, TaskIds::Next(1), "program", vec![].into(), profile);
+        submit.owner = Owner::user(user);
+        core.submit(at, submit).unwrap()
+    }
+
+    fn drain(core: &mut Scheduler, at: Tick) -> Vec<Record> {
+        let actions = std::iter::from_fn(|| core.poll_action(at));
+        let record = |action| match action {
+            Action::Record(fact) => Some(Record { at, fact }),
+            _ => None,
+        };
+        actions.filter_map(record).collect()
+    }
+
+    /// Which of two users' tasks runs, where ann's came first.
+    fn goes_first(core: &mut Scheduler, at: Tick) -> &'static str {
+        let ann = submit(core, at, "ann");
+        submit(core, at, "bob");
+        drain(core, at);
+        let running = core.state.grants.values().next().and_then(Grant::next);
+        let job = running.and_then(|task| core.locate(task)).map(|(job, _)| job);
+        if job == Some(ann) { "ann" } else { "bob" }
+    }
+
+    #[test]
+    fn who_has_jobs_forgotten_has_had_no_less() {
+        let (mut core, _) = after_an_hour_of_ann();
+        assert!(core.state.owners.is_empty() && core.mind.usage.users.accounts.is_empty());
+        assert_eq!(core.mind.usage.users.former.len(), 1);
+        assert_eq!(goes_first(&mut core, Tick(2 * HOUR)), "bob");
+        assert!(core.mind.usage.users.former.is_empty());
+        let mut book = Book::default();
+        book.former.insert("ann".into(), Account { used: Cell::new(1 << 40), ..Account::default() });
+        book.keep(Tick(HOUR * HOURS_MAX), "bob", PartyId::NOBODY);
+        assert!(book.former.is_empty(), "it shrinks");
+    }
+
+    #[test]
+    fn after_a_restart_all_are_equal() {
+        let (_, records) = after_an_hour_of_ann();
+        let mut core = Scheduler::new();
+        records.iter().for_each(|record| core.replay(record).unwrap());
+        core.boot(Tick(HOUR), "uid".into(), 0, "1".into());
+        core.set_policy(Tick(HOUR), "fair-share", "pack").unwrap();
+        core.join(Tick(HOUR), WorkerConfig::new("w", WorkerResources::cpus(1).unwrap())).unwrap();
+        assert_eq!(goes_first(&mut core, Tick(2 * HOUR)), "ann", "it came first");
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl Rig {
     }
 
     fn step(&mut self) {
-        self.now = self.now.after(Span(self.rng.range(1, 1000)));
+        let passes = Span(self.rng.range(1, 1000));
+        self.pass(passes);
         match self.rng.below(10) {
             0..3 => self.submit(),
             3..5 => self.join(),
@@ -53,13 +54,24 @@ impl Rig {
     }
 
     fn pass_time(&mut self) {
-        self.now = self.now.after(Span::secs(self.rng.range(1, 40)));
-        self.core.handle_timeout(self.now);
-        let (order, placement) = &self.policy;
-        if order == "patience" {
-            // What is reserved moves with time; that is looked at in the next round.
-            self.core.set_policy(self.now, order, placement).unwrap();
+        // Some wait for longer than anybody has patience.
+        let hours = if self.rng.chance(10) { self.rng.range(1, 8) } else { 0 };
+        let seconds = self.rng.range(1, 40);
+        self.pass(Span::secs(hours * 3600 + seconds));
+    }
+
+    /// Time passes, and the core is woken whenever it wants to be.
+    fn pass(&mut self, time: Span) {
+        let until = self.now.after(time);
+        let mut wakes = 0;
+        while let Some(at) = self.core.poll_timeout().filter(|at| *at <= until) {
+            wakes += 1;
+            assert!(wakes < 1000, "{:?}: it is woken without end, now for {at:?}", self.policy);
+            self.now = self.now.max(at);
+            self.core.handle_timeout(self.now);
+            self.drain();
         }
+        self.now = until;
     }
 
     fn submit(&mut self) {
@@ -67,7 +79,8 @@ impl Rig {
         let variants = self.variants();
         let priority = self.rng.below(3) as i32;
         let kind = if self.rng.chance(15) { "special" } else { "program" };
-        let profile = Profile { priority, ..Profile::new(variants.clone()) };
+        let time_limit = self.rng.chance(30).then(|| Span::secs(self.rng.range(1, 60)));
+        let profile = Profile { priority, time_limit, ..Profile::new(variants.clone()) };
         let target = JobTarget::New(JobSpec::default());
         let mut submit = Submit::array(target, TaskIds::Next(count), kind, vec![].into(), profile);
         if self.rng.chance(20) {
@@ -114,6 +127,9 @@ impl Rig {
         }
         if self.rng.chance(30) {
             config.time_limit = Some(Span::secs(self.rng.range(5, 100)));
+        }
+        if self.rng.chance(25) {
+            config.min_utilization = *self.rng.pick(&[1_000, 5_000, 7_500, 10_000]);
         }
         if self.rng.chance(50) {
             config.kinds = vec!["special".into()];
@@ -211,9 +227,10 @@ impl Rig {
         let Some(explanation) = explanation else { return };
         assert_eq!(explanation.standing == Standing::Running, state == TaskState::Running);
         let policy = &self.policy;
-        // What a shadow leaves room for moves with what runs, and is looked at only where something else has happened.
-        let is_due = explanation.standing == Standing::Due && !policy.0.starts_with("easy");
-        assert!(!is_due, "{policy:?}: task {task} could start: {explanation:?}");
+        if explanation.standing == Standing::Due {
+            let fits: Vec<&WorkerFit> = explanation.workers.iter().filter(|fit| fit.fits_now()).collect();
+            panic!("{policy:?} at {:?}: task {task} of {variants:?} could start: {fits:?}", self.now);
+        }
         assert_eq!(explanation.workers.len(), self.workers().count());
         self.check_feasible(&explanation, variants, kind);
         for fit in &explanation.workers {

@@ -31,7 +31,10 @@ impl Cluster {
     }
 
     fn submit(&mut self, priority: i32, tasks: u32, request: Request) -> Ordinal {
-        let profile = Profile { priority, ..Profile::new(request) };
+        self.submit_as(Profile { priority, ..Profile::new(request) }, tasks)
+    }
+
+    fn submit_as(&mut self, profile: Profile, tasks: u32) -> Ordinal {
         let target = JobTarget::New(JobSpec::default());
         let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
         let job = self.core.submit(self.now, submit).unwrap();
@@ -179,4 +182,23 @@ fn not_where_a_gang_is_of_higher_id() {
     assert_eq!(state(gang), TaskState::Running);
     assert_ne!(state(first), TaskState::Waiting);
     assert_eq!(state(low.plus(399)), TaskState::Waiting);
+}
+
+/// Queues of one class hold a worker for each of their tasks, whatever else tells them apart.
+#[test]
+fn for_each_task_of_several_queues() {
+    for (priority, limit) in [(10, Some(Span::secs(60))), (9, None)] {
+        let mut cluster = Cluster::new(&[(4, 0), (4, 0), (4, 0)]);
+        cluster.submit(0, 400, cpus(1));
+        let first = cluster.submit(10, 1, cpus(4));
+        let second = cluster.submit_as(Profile { priority, time_limit: limit, ..Profile::new(cpus(4)) }, 1);
+        let before: u32 = cluster.started.values().sum();
+        // Those that ran on two of three workers end; beside them, only on the third others start.
+        while cluster.core.task(second).unwrap().state != TaskState::Running {
+            cluster.step();
+        }
+        assert_eq!(cluster.core.task(first).unwrap().state, TaskState::Running);
+        let others = cluster.started.values().sum::<u32>() - before - 2;
+        assert!(others <= 4, "{others} of less rank were started before {priority} {limit:?}");
+    }
 }

@@ -101,7 +101,7 @@ fn ordinals(work: &[Work]) -> VecDeque<Ordinal> {
 }
 
 /// So many tasks of its level start for each lane before a task is overdue.
-const PER_LANE: u64 = 32;
+const PER_LANE: u64 = 64;
 
 /// Small tasks keep coming; how many end before `big`, which comes when all is full, starts.
 fn ends_before(workers: &[u32], took: Span, big: Request) -> Option<u64> {

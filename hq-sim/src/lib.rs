@@ -5,6 +5,8 @@
 //! recorded workflows. [`policy`] runs orders and placements alone on a [`workload`] and a description of a cluster ([`machines`]); [`picture`] draws
 //! what came of it.
 
+#![forbid(unsafe_code)]
+
 mod body;
 mod chaos;
 mod cluster;

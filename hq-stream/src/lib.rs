@@ -24,6 +24,8 @@
 //! cut, overwritten or mixed up loses just the frames that are hit. That something is missing shows in the offsets of
 //! chunks and in the sizes that an end names.
 
+#![forbid(unsafe_code)]
+
 mod bytes;
 mod copy;
 mod dir;

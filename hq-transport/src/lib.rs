@@ -26,6 +26,8 @@
 //! * The order of batches is kept; a batch arrives whole, once, or the link ends with an error.
 //! * There is no global state and no background task that outlives its listener or link.
 
+#![forbid(unsafe_code)]
+
 pub mod access;
 pub mod frame;
 mod identity;

@@ -43,9 +43,10 @@ fn thousands_of_stops_are_not_thousands_of_searches() {
     for run in runs {
         assert!(matches!(bench.end_of(run), Outcome::Failed(_)));
     }
-    // To end a process costs less than to start it. With a search for each, it took many times as long.
+    // To end a process costs about what it costs to start it, whoever else is at work here. With a search for each, which
+    // looks at all of them, it is some hundred times that.
     let stopped = stop.elapsed();
-    assert!(stopped < started, "{stopped:?} to stop what took {started:?} to start");
+    assert!(stopped < 20 * started, "{stopped:?} to stop what took {started:?} to start");
     assert_eq!(bench.run(order(&quiet(&["/bin/true"]), &lane)), Outcome::Finished);
     until("they are reaped", || children() == idle);
 }

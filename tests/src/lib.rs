@@ -4,21 +4,25 @@
 
 mod binary;
 mod cluster;
+mod normal;
 mod options;
 mod output;
 mod poll;
 mod proc_table;
 mod process;
+mod schema;
 mod table;
 mod workspace;
 
 pub use binary::hq_binary;
 pub use cluster::Cluster;
+pub use normal::normal;
 pub use options::{number_from_env, skip};
 pub use output::{ANSWER, Output, finish};
 pub use poll::{PATIENCE, eventually, eventually_within};
 pub use proc_table::{alive, processes_with};
 pub use process::Process;
 pub use rustix::process::Signal;
+pub use schema::violations;
 pub use table::Table;
 pub use workspace::{cargo, root, sources};

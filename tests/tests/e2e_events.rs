@@ -147,3 +147,40 @@ fn words_of_tasks_are_in_the_stream_and_not_in_the_journal() {
     );
     assert!(!cluster.hq(&["journal", "export", &path]).ok().contains("hello"));
 }
+
+#[test]
+fn a_report_is_one_page() {
+    let mut cluster = Cluster::new();
+    let path = cluster.path("journal").display().to_string();
+    cluster.start_server(&["--journal", &path]);
+    let _worker = cluster.worker("w", "2");
+    let job = cluster.submit(&["--array=1-4", "--name=<b>bold", "bash", "-c", "exit $((HQ_TASK_ID == 2))"]);
+    cluster.finished(job);
+    cluster.hq(&["journal", "report", &path, "report.html"]).ok();
+    let page = cluster.read("report.html");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    assert!(
+        page.contains("&lt;b&gt;bold") && page.contains("3 finished, 1 failed") && !page.contains("src="),
+        "{page}"
+    );
+    cluster.hq(&["journal", "report", &path, "report.html", "--start-time", "0s", "--end-time", "1h"]).ok();
+    assert!(cluster.hq(&["journal", "report", &path, "r", "--start-time", "9h"]).fails(1).contains("nothing is left"));
+    assert!(cluster.hq(&["journal", "report", "none", "r"]).fails(1).contains("No such file"));
+}
+
+#[test]
+fn a_past_that_the_feed_has_lost_is_told_by_what_is_there() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "1");
+    // Events that are large enough to drive out the first ones.
+    let env = format!("--env=A={}", "x".repeat(120_000));
+    const JOBS: usize = 200;
+    (0..JOBS).for_each(|_| _ = cluster.submit(&[&env, "true"]));
+    cluster.hq(&["job", "wait", "all"]).ok();
+    let told = events(cluster.hq(&["journal", "replay"]).ok());
+    let count = |kind: &str| told.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(told[0]["type"], "server-start");
+    let counts = ["server-start", "worker-connected", "job-created", "task-started", "task-finished", "job-completed"]
+        .map(count);
+    assert_eq!(counts, [1, 1, JOBS, JOBS, JOBS, JOBS]);
+}

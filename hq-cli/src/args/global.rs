@@ -18,7 +18,9 @@ pub(crate) struct GlobalArgs {
     /// When colours are used.
     pub(crate) colors: ColorPolicy,
     /// Form of the output.
-    pub(crate) mode: Mode,
+    pub(crate) mode: ModeArg,
+    /// The command: its words.
+    pub(crate) command: String,
     /// More detailed logs.
     pub(crate) debug: bool,
 }
@@ -55,7 +57,7 @@ const GLOBALS: [Global; 4] = [
         value: Some("MODE"),
         env: Some("HQ_OUTPUT_MODE"),
         default: Some("cli"),
-        parser: || EnumValueParser::<Mode>::new().into(),
+        parser: || EnumValueParser::<ModeArg>::new().into(),
         help: "Form of the output [env: HQ_OUTPUT_MODE] [default: cli]",
     },
     Global {
@@ -121,7 +123,8 @@ impl GlobalArgs {
         Ok(Self {
             server_dir,
             colors: find(matches, "colors", root)?.unwrap_or(ColorPolicy::Auto),
-            mode: find(matches, "output-mode", root)?.unwrap_or(Mode::Cli),
+            mode: find(matches, "output-mode", root)?.unwrap_or(ModeArg::Cli),
+            command: words(matches),
             debug: find(matches, "debug", root)?.unwrap_or(false),
         })
     }
@@ -154,21 +157,39 @@ fn default_dir(home: Option<&OsStr>) -> PathBuf {
     .join(".hq-server")
 }
 
-impl ValueEnum for Mode {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Cli, Self::Json, Self::Quiet]
-    }
+/// Form of the output, as the user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Tables and sentences.
+    Cli,
+    /// One JSON document, as existing callers read it.
+    Json,
+    /// One JSON document of schema 1, see docs/schema/v1.json.
+    JsonV1,
+    /// Only what scripts need.
+    Quiet,
+}
 
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(
-            match self {
-                Self::Cli => "cli",
-                Self::Json => "json",
-                Self::Quiet => "quiet",
-            }
-            .into(),
-        )
+impl ModeArg {
+    /// What commands have to know of it.
+    pub(crate) const fn mode(self) -> Mode {
+        match self {
+            Self::Cli => Mode::Cli,
+            Self::Json | Self::JsonV1 => Mode::Json,
+            Self::Quiet => Mode::Quiet,
+        }
     }
+}
+
+/// The words of the command, without options: `job list`.
+fn words(root: &ArgMatches) -> String {
+    let mut words = Vec::new();
+    let mut level = root.subcommand();
+    while let Some((word, matches)) = level {
+        words.push(word);
+        level = matches.subcommand();
+    }
+    words.join(" ")
 }
 
 impl ValueEnum for ColorPolicy {
@@ -206,8 +227,13 @@ mod tests {
             ["job", "list", "--server-dir=/d", "--output-mode=json", "--debug"],
             ["--debug", "job", "--server-dir=/d", "list", "--output-mode=json"],
         ] {
-            let expected =
-                GlobalArgs { server_dir: "/d".into(), colors: ColorPolicy::Auto, mode: Mode::Json, debug: true };
+            let expected = GlobalArgs {
+                server_dir: "/d".into(),
+                colors: ColorPolicy::Auto,
+                mode: ModeArg::Json,
+                command: "job list".into(),
+                debug: true,
+            };
             assert_eq!(global(&args), Ok(expected), "{args:?}");
         }
     }

@@ -4,6 +4,6 @@ mod global;
 mod parser;
 mod values;
 
-pub(crate) use global::GlobalArgs;
-pub(crate) use parser::parse;
+pub(crate) use global::{GlobalArgs, ModeArg};
+pub(crate) use parser::{command, parse};
 pub(crate) use values::{Channel, JobStateArg, PinArg, TaskStateArg};

@@ -1,8 +1,11 @@
 //! The commands: one file each, with its options and what it does.
 
+mod about;
 mod job;
 mod journal;
+mod outcome;
 mod output_log;
+mod run;
 mod server;
 mod simulate;
 mod submit;
@@ -11,4 +14,5 @@ mod tree;
 mod watch;
 mod worker;
 
+pub(crate) use outcome::NotAllFinished;
 pub(crate) use tree::Command;

@@ -1,6 +1,9 @@
 use clap::Subcommand;
 
-use super::{job, journal, output_log, server, simulate, submit, task, worker};
+use super::{
+    about::{completion, doc, man},
+    job, journal, output_log, run, server, simulate, submit, task, worker,
+};
 use crate::context::Context;
 
 /// Run tasks on many machines: a server, its workers, and the jobs that are submitted to it.
@@ -17,6 +20,8 @@ pub(crate) enum Command {
     Task(task::Command),
     /// Submit a program as a job (the same as `hq job submit`)
     Submit(Box<submit::Args>),
+    /// Run one command with many arguments, as GNU parallel does, and wait for all
+    Run(Box<run::Args>),
     /// Workers: start, stop, list, look at, wait for
     #[command(subcommand, arg_required_else_help = true)]
     Worker(worker::Command),
@@ -27,6 +32,12 @@ pub(crate) enum Command {
     OutputLog(output_log::Args),
     /// How would it run? Jobs, a cluster and policies in virtual time
     Simulate(simulate::Args),
+    /// Where is the manual?
+    Doc(doc::Args),
+    /// Print what a shell needs to complete words
+    GenerateCompletion(completion::Args),
+    /// Write manual pages
+    GenerateMan(man::Args),
 }
 
 impl Command {
@@ -44,11 +55,15 @@ impl Command {
             Self::Server(command) => command.run(context).await,
             Self::Job(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
+            Self::Run(args) => run::run(*args, context).await,
             Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
             Self::Journal(command) => command.run(context).await,
             Self::OutputLog(args) => args.run(context),
             Self::Simulate(args) => simulate::run(args, context).await,
+            Self::Doc(args) => doc::run(&args, context),
+            Self::GenerateCompletion(args) => completion::run(&args, context),
+            Self::GenerateMan(args) => man::run(&args, context),
         }
     }
 }

@@ -40,10 +40,10 @@ pub(crate) fn parse(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result
 
 fn read(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result<JobFile, Bad> {
     let file: raw::File = toml::from_str(text)?;
-    let mut reader = Reader { submit_dir, warnings: vec![] };
+    let mut reader = Reader { submit_dir, stream: None, warnings: vec![] };
     let target = reader.target(&file, job)?;
     if let Some(stream) = &file.stream {
-        return Err(Bad::new(stream.span(), "outputs cannot be streamed by this version: leave `stream` out"));
+        reader.stream_into(stream)?;
     }
     let submit = match (&file.array, &file.tasks[..]) {
         (None, []) => return Err(Bad::new(0..0, "No tasks defined")),
@@ -58,6 +58,8 @@ fn read(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result<JobFile, Ba
 
 struct Reader<'a> {
     submit_dir: &'a Blob,
+    /// Where outputs go that a task says nothing of.
+    stream: Option<Blob>,
     warnings: Vec<String>,
 }
 
@@ -76,6 +78,18 @@ impl Reader<'_> {
             _ => String::new(),
         };
         Ok(JobTarget::New(JobSpec { name, max_fails: file.max_fails }))
+    }
+
+    fn stream_into(&mut self, dir: &Spanned<String>) -> Result<(), Bad> {
+        let path = dir.get_ref().as_bytes();
+        if path.is_empty() {
+            return Err(Bad::new(dir.span(), "the path of the stream directory is empty"));
+        }
+        if let Some(warning) = program::unknown_in_stream(path) {
+            self.warn(warning);
+        }
+        self.stream = Some(path.into());
+        Ok(())
     }
 
     fn array(&mut self, array: &Spanned<raw::Task>, target: JobTarget) -> Result<Submit, Bad> {
@@ -173,8 +187,8 @@ impl Reader<'_> {
             args: command.iter().map(|arg| blob(arg)).collect(),
             env: raw.env.iter().map(|(name, value)| (blob(name), blob(value))).collect(),
             cwd: blob(self.cwd(raw.cwd.as_ref())?),
-            stdout: values::output(raw.stdout.as_ref(), Channel::Stdout)?,
-            stderr: values::output(raw.stderr.as_ref(), Channel::Stderr)?,
+            stdout: values::output(raw.stdout.as_ref(), self.stream.as_ref(), Channel::Stdout)?,
+            stderr: values::output(raw.stderr.as_ref(), self.stream.as_ref(), Channel::Stderr)?,
             stdin: raw.stdin.as_deref().map(blob),
             submit_dir: self.submit_dir.clone(),
             pin: match raw.pin {

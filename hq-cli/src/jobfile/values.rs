@@ -1,7 +1,7 @@
 //! Values of keys.
 
 use hq_core::{
-    Amount, CrashLimit, OnClose, Policy, Quantity, Request, ResourceEntry, ResourceName, Span, Stdio, Variants,
+    Amount, Blob, CrashLimit, OnClose, Policy, Quantity, Request, ResourceEntry, ResourceName, Span, Stdio, Variants,
 };
 use toml::{Spanned, Value};
 
@@ -56,7 +56,9 @@ fn entry(name: &Spanned<String>, value: &Spanned<Value>) -> Result<ResourceEntry
     let resource = ResourceName::new(name.get_ref()).map_err(|error| Bad::new(name.span(), error.to_string()))?;
     let bad = |reason: String| Bad::new(value.span(), reason);
     let quantity = match value.get_ref() {
-        Value::String(text) => Quantity::parse(text).map_err(|error| bad(error.reason))?,
+        Value::String(text) => {
+            ResourceEntry::parse(&format!("{resource}={text}")).map_err(|error| bad(error.reason))?.quantity
+        }
         other => {
             let number =
                 number(other).ok_or_else(|| bad("expected a number or a text such as \"2 compact\"".to_owned()))?;
@@ -91,11 +93,13 @@ pub(super) fn crash_limit(value: &Spanned<Value>) -> Result<CrashLimit, Bad> {
     parse::crash_limit(&text).map_err(|reason| Bad::new(value.span(), reason))
 }
 
-/// Where an output goes.
-pub(super) fn output(value: Option<&Spanned<Value>>, channel: Channel) -> Result<Stdio, Bad> {
+/// Where an output goes; into `stream`, if there is one, where nothing is said.
+pub(super) fn output(value: Option<&Spanned<Value>>, stream: Option<&Blob>, channel: Channel) -> Result<Stdio, Bad> {
     let file = |path: String, on_close| Stdio::File { path: path.into_bytes().into(), on_close };
     let usual = || channel.usual_path();
-    let Some(value) = value else { return Ok(file(usual(), OnClose::Keep)) };
+    let Some(value) = value else {
+        return Ok(stream.map_or_else(|| file(usual(), OnClose::Keep), |dir| Stdio::Stream { dir: dir.clone() }));
+    };
     let bad = |reason: &str| Bad::new(value.span(), reason);
     match value.get_ref() {
         Value::String(text) if text == "none" => Ok(Stdio::Null),

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use hq_core::{Fact, Record, Seq};
+use hq_core::{Event, Fact, Record, Seq};
 use hq_journal::{Records, read_file};
 use hq_node::Chronicle;
 
@@ -38,15 +38,24 @@ impl FileLog {
     /// # Errors
     /// Where the file is damaged.
     pub(crate) fn tell(&mut self, told: &mut EventLines, lines: &mut Vec<EventLine>) -> anyhow::Result<bool> {
-        let next = self.first.take().map(Ok).or_else(|| self.records.next());
-        let Some((seq, record)) = next.transpose()? else { return Ok(false) };
         let mut events = Vec::new();
-        self.chronicle.tell(seq, &record, &mut events).map_err(anyhow::Error::msg)?;
+        let Some(record) = self.next_events(&mut events)? else { return Ok(false) };
         events.iter().for_each(|event| told.tell(event, lines));
         if record.fact == Fact::ServerStopped {
             lines.push(server_stop(self.chronicle.time_of(&record)));
         }
         Ok(true)
+    }
+
+    /// Puts the events of the next record into `events`; none at the end.
+    ///
+    /// # Errors
+    /// Where the file is damaged.
+    pub(crate) fn next_events(&mut self, events: &mut Vec<Event>) -> anyhow::Result<Option<Record>> {
+        let next = self.first.take().map(Ok).or_else(|| self.records.next());
+        let Some((seq, record)) = next.transpose()? else { return Ok(None) };
+        self.chronicle.tell(seq, &record, events).map_err(anyhow::Error::msg)?;
+        Ok(Some(record))
     }
 
     /// The record after the last one.

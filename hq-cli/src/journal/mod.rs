@@ -3,6 +3,7 @@
 mod feed;
 mod file;
 mod rebuilt;
+pub(crate) mod report;
 
 pub(crate) use feed::{Past, tell_past};
 pub(crate) use file::FileLog;

@@ -13,7 +13,8 @@ pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-fn acts(c: char) -> bool {
+/// Whether a terminal does anything but show it.
+pub(super) fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

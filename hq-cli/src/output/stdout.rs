@@ -2,7 +2,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
-use super::{ColorPolicy, Mode, Table, inert};
+use super::{ColorPolicy, Mode, Table, inert, json::write_pretty};
 
 /// Nobody reads standard output any more: the program ends quietly.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,8 @@ const PAGE: usize = 120;
 /// Standard output and the form of what is written to it.
 pub(crate) struct Output {
     mode: Mode,
+    /// The command, where documents tell it and the version of their schema.
+    command: Option<String>,
     colors: bool,
     is_terminal: bool,
     wrote: bool,
@@ -29,7 +31,7 @@ impl Output {
             || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_terminal = stdout.is_terminal();
         let colors = colors.resolve(is_terminal, no_color);
-        Self { mode, colors, is_terminal, wrote: false, writer: BufWriter::new(stdout) }
+        Self { mode, command: None, colors, is_terminal, wrote: false, writer: BufWriter::new(stdout) }
     }
 
     /// The form of the output.
@@ -86,17 +88,37 @@ impl Output {
         self.raw(text.as_bytes())
     }
 
+    /// From now on JSON documents are those of the published schema, for that command.
+    pub(crate) fn wrap(&mut self, command: String) {
+        self.command = Some(command);
+    }
+
     /// A JSON document.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        let command = self.command.take();
+        match &command {
+            Some(command) => self.document(&Document { schema: SCHEMA, command, data: Some(value), error: None })?,
+            None => self.document(value)?,
+        }
+        self.command = command;
+        Ok(())
+    }
+
+    fn document(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
         self.wrote = true;
-        let written = serde_json::to_writer_pretty(&mut self.writer, value).map_err(io::Error::from);
-        check(written)?;
+        check(write_pretty(&mut self.writer, value))?;
         self.raw(b"\n")
     }
 
     /// An error as a JSON document, at once.
     pub(crate) fn json_error(&mut self, text: &str) -> anyhow::Result<()> {
-        self.json(&serde_json::json!({ "error": text }))?;
+        match self.command.take() {
+            Some(command) => {
+                let document = Document::<()> { schema: SCHEMA, command: &command, data: None, error: Some(text) };
+                self.document(&document)?;
+            }
+            None => self.document(&serde_json::json!({ "error": text }))?,
+        }
         self.flush()
     }
 
@@ -137,10 +159,27 @@ impl Output {
     /// Ends the output of a command that went well: in JSON mode there always is a document.
     pub(crate) fn finish(&mut self) -> anyhow::Result<()> {
         if self.mode == Mode::Json && !self.wrote {
-            self.raw(b"{}\n")?;
+            match &self.command {
+                Some(_) => self.json(&())?,
+                None => self.raw(b"{}\n")?,
+            }
         }
         self.flush()
     }
+}
+
+/// The version of what is in `docs/schema`.
+const SCHEMA: u32 = 1;
+
+/// A document of the published schema.
+#[derive(Serialize)]
+struct Document<'a, T: Serialize> {
+    schema: u32,
+    command: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
 }
 
 fn check(written: io::Result<()>) -> anyhow::Result<()> {

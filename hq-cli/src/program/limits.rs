@@ -48,8 +48,10 @@ fn check_within(spec: &ProgramSpec, longest_entry: usize, limit: u64) -> anyhow:
     }
     path(&spec.cwd, "the working directory")?;
     for (stdio, what) in [(&spec.stdout, "the path for stdout"), (&spec.stderr, "the path for stderr")] {
-        if let Stdio::File { path: template, .. } = stdio {
-            path(template, what)?;
+        match stdio {
+            Stdio::File { path: template, .. } => path(template, what)?,
+            Stdio::Stream { dir } => path(dir, "the path of the stream directory")?,
+            Stdio::Null | Stdio::Live => {}
         }
     }
     Ok(())

@@ -2,17 +2,15 @@ use hq_core::{Gap, placeholder};
 
 /// The warning of names in `template` that stand for nothing: neither placeholders nor `gaps`.
 pub(crate) fn unknown(template: &[u8], gaps: &[Gap], place: &str) -> Option<String> {
-    let is_known =
-        |name: &String| placeholder::NAMES.contains(&name.as_str()) || gaps.iter().any(|gap| gap.name == *name);
-    unknown_but(template, place, is_known)
+    unknown_of(template, place, |name| placeholder::NAMES.contains(&name) || gaps.iter().any(|gap| gap.name == name))
 }
 
 /// The same for the path of a stream directory, which knows of the job only.
 pub(crate) fn unknown_in_stream(template: &[u8]) -> Option<String> {
-    unknown_but(template, "log path", |name| ["JOB_ID", "SUBMIT_DIR", "SERVER_UID"].contains(&name.as_str()))
+    unknown_of(template, "log path", |name| ["JOB_ID", "SUBMIT_DIR", "SERVER_UID"].contains(&name))
 }
 
-fn unknown_but(template: &[u8], place: &str, is_known: impl Fn(&String) -> bool) -> Option<String> {
+fn unknown_of(template: &[u8], place: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let names = placeholder::names(template);
     let unknown: Vec<String> = names.into_iter().filter(|name| !is_known(name)).collect();
     let plural = if unknown.len() == 1 { "" } else { "s" };

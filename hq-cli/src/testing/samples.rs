@@ -297,6 +297,9 @@ pub(crate) fn events() -> Vec<hq_core::Event> {
     let spec = |name: &str| JobSpec { name: name.into(), max_fails: Some(2) };
     let mut submit = array(IdList::parse("0-8:4").expect("ids"), program(&["true"]), one_cpu());
     submit.profiles[0].time_limit = Some(Span::millis(1_500));
+    let mut streamed = program(&["true"]);
+    streamed.stderr = Stdio::Stream { dir: b"logs/%{JOB_ID}"[..].into() };
+    submit.shared = encoded(&ProgramBody::Same(streamed));
     let mut graph = (*graph_job().submits[0].submit).clone();
     graph.job = JobTarget::Attach(JobId(2));
     let run = |workers: &[u32]| FailedRun {

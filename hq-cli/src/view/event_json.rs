@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use hq_core::{
     CrashLimit, Event, EventKind, GpuState, HardwareState, IdList, Instance, JobId, JobTarget, LossReason, Profile,
-    Request, Span, Submit, TaskIds, TaskNumber, WallTime, WorkerConfig, WorkerId,
+    Request, Span, Stdio, Submit, TaskIds, TaskNumber, WallTime, WorkerConfig, WorkerId,
 };
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use super::{
     requests::quantity_json,
     worker_json::resources,
 };
-use crate::output::rfc3339;
+use crate::output::{compact_json, rfc3339};
 
 /// Tasks in one line, at most.
 const TASKS_MAX: usize = 10_000;
@@ -118,7 +118,7 @@ impl EventLines {
 
 /// A line as it is written, without its end.
 pub(crate) fn event_line((at, event): &EventLine) -> String {
-    json!({ "event": event, "time": rfc3339(*at) }).to_string()
+    compact_json(&json!({ "event": event, "time": rfc3339(*at) }))
 }
 
 /// The line that ends the log of a server that was stopped.
@@ -176,8 +176,18 @@ fn submit_desc(submit: &Submit, tasks: u64) -> Value {
             "crash_limit": crash_limit(profile),
         }),
     };
-    let submit_dir = body.program(submit, 0).map(|spec| lossy(&spec.submit_dir));
-    json!({ "submit_dir": submit_dir, "stream_path": null, "task_desc": task_desc })
+    let spec = body.program(submit, 0);
+    let submit_dir = spec.as_ref().map(|spec| lossy(&spec.submit_dir));
+    let stream_path = spec.as_ref().and_then(|spec| stream(&spec.stdout).or_else(|| stream(&spec.stderr)));
+    json!({ "submit_dir": submit_dir, "stream_path": stream_path, "task_desc": task_desc })
+}
+
+/// The directory of a stream, as it was given.
+fn stream(stdio: &Stdio) -> Option<String> {
+    match stdio {
+        Stdio::Stream { dir } => Some(lossy(dir)),
+        Stdio::Null | Stdio::Live | Stdio::File { .. } => None,
+    }
 }
 
 fn ids(ids: &TaskIds) -> Value {

@@ -15,6 +15,8 @@ pub struct NameError(pub String);
 impl ResourceName {
     /// The name of the resource that each worker has.
     pub const CPUS: &str = "cpus";
+    /// The name of memory, which is counted in MiB.
+    pub const MEM: &str = "mem";
 
     /// A checked name.
     ///

@@ -98,6 +98,13 @@ pub trait Order: fmt::Debug + Send {
         false
     }
 
+    /// When the rank of a queue, or what may pass it, changes next by the passing of time alone, if that can be told: all queues
+    /// are looked at again then, whether anything has happened or not. Not asked of orders that keep their ranks.
+    fn changes_at(&self, queue: &QueueView) -> Option<Tick> {
+        let _ = queue;
+        None
+    }
+
     /// How many tasks may be taken from the head before ranks must be looked at again; at least 1.
     fn stride(&self, queue: &QueueView) -> u64 {
         queue.waiting

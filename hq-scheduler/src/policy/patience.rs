@@ -1,4 +1,4 @@
-use hq_core::Span;
+use hq_core::{Span, Tick};
 
 use super::{Order, PassRule, QueueView, Rank, order::part};
 
@@ -20,22 +20,32 @@ pub struct Patience;
 const TIMES: u64 = 6;
 const UNKNOWN: Span = Span::secs(3600);
 
+impl Patience {
+    fn expected(queue: &QueueView) -> Span {
+        queue.expected_run().unwrap_or(UNKNOWN)
+    }
+}
+
 impl Order for Patience {
     fn name(&self) -> &'static str {
         "patience"
     }
 
     fn rank(&self, queue: &QueueView) -> Rank {
-        let expected = queue.expected_run().unwrap_or(UNKNOWN);
-        if queue.waited() > expected.times(TIMES) {
+        if self.changes_at(queue).is_none() {
             return (-1, part(queue.head.0));
         }
-        (part(queue.area_of(expected).0), part(queue.head.0))
+        (part(queue.area_of(Self::expected(queue)).0), part(queue.head.0))
+    }
+
+    fn ages(&self) -> bool {
+        true
     }
 
     /// When patience is at an end.
-    fn ages(&self) -> bool {
-        true
+    fn changes_at(&self, queue: &QueueView) -> Option<Tick> {
+        let end = queue.submitted.after(Self::expected(queue).times(TIMES)).after(Span(1));
+        (queue.now < end).then_some(end)
     }
 
     fn stride(&self, queue: &QueueView) -> u64 {

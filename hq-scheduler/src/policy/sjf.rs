@@ -1,4 +1,4 @@
-use hq_core::Span;
+use hq_core::{Span, Tick};
 
 use super::{Order, PassRule, QueueView, Rank, order::part};
 
@@ -21,6 +21,10 @@ impl Sjf {
     fn expected(queue: &QueueView) -> Span {
         queue.expected_run().unwrap_or(UNKNOWN)
     }
+
+    fn patience(queue: &QueueView) -> Span {
+        Self::expected(queue).times(10).max(PATIENCE_MIN)
+    }
 }
 
 impl Order for Sjf {
@@ -38,7 +42,12 @@ impl Order for Sjf {
     }
 
     fn pass_rule_of(&self, blocked: &QueueView) -> PassRule {
-        let patience = Self::expected(blocked).times(10).max(PATIENCE_MIN);
-        if blocked.waited() < patience { PassRule::Free } else { PassRule::Shadow }
+        if blocked.waited() < Self::patience(blocked) { PassRule::Free } else { PassRule::Shadow }
+    }
+
+    /// When what has no room is not passed by anything any more.
+    fn changes_at(&self, queue: &QueueView) -> Option<Tick> {
+        let end = queue.submitted.after(Self::patience(queue));
+        (queue.now < end).then_some(end)
     }
 }

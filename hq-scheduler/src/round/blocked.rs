@@ -26,7 +26,7 @@ pub(crate) struct Blockers {
     /// How many workers each queue wants to be held, its rank, and what may pass it.
     needed: BTreeMap<QueueKey, (u64, Rank, PassRule)>,
     /// Workers that could be held, and their place in the order; only where somebody has asked, and only so many.
-    orders: BTreeMap<ClassId, (u64, BTreeMap<WorkerId, u64>)>,
+    orders: BTreeMap<ClassId, HoldOrder>,
     pub(super) gives: Gives,
     /// Queues for whose sake something was refused.
     pub(super) in_the_way: BTreeSet<QueueKey>,
@@ -53,11 +53,20 @@ pub(crate) struct Asker {
 /// A queue for which a place is held, and whether nothing may pass it.
 pub(super) type HeldFor = (QueueKey, bool);
 
+/// The first `most` workers to be held for a class.
+#[derive(Debug, Default)]
+struct HoldOrder {
+    most: u64,
+    workers: Vec<WorkerId>,
+    /// Their places in that order.
+    places: BTreeMap<WorkerId, u64>,
+}
+
 #[derive(Debug)]
 struct Level {
     rank: Rank,
     key: QueueKey,
-    /// The most that this queue or a better one of the class wants to be held.
+    /// How many this queue and the better ones of the class want to be held together.
     most: u64,
     rule: PassRule,
 }
@@ -69,7 +78,7 @@ impl Blockers {
         let at = levels.partition_point(|level| (level.rank, level.key) < (rank, key));
         let better = levels[..at].last().map_or(0, |level| level.most);
         levels.insert(at, Level { rank, key, most: better, rule });
-        levels[at..].iter_mut().for_each(|level| level.most = level.most.max(needed));
+        levels[at..].iter_mut().for_each(|level| level.most = level.most.saturating_add(needed));
         self.needed.insert(key, (needed, rank, rule));
     }
 
@@ -110,6 +119,21 @@ impl Blockers {
         let reserved = self.reservations.iter().map(|reservation| &reservation.key);
         let others = self.needed.keys().chain(reserved).filter(|key| !queues.contains(key));
         self.only(&others.copied().collect::<Vec<QueueKey>>())
+    }
+
+    /// How many workers better queues of its class want to be held, and how many they do together with this one.
+    fn span_of(&self, key: QueueKey) -> Option<(u64, u64)> {
+        self.needed.get(&key)?;
+        let levels = self.levels.get(&key.class)?;
+        let at = levels.iter().position(|level| level.key == key)?;
+        let better = at.checked_sub(1).and_then(|at| levels.get(at)).map_or(0, |level| level.most);
+        levels.get(at).map(|level| (better, level.most))
+    }
+
+    /// What stood in the way of others in a copy stands in their way.
+    pub(super) fn note_met(&mut self, copy: Self) {
+        self.in_the_way.extend(copy.in_the_way);
+        self.kept.extend(copy.kept);
     }
 
     /// The best rank of all that are blocked.
@@ -210,13 +234,17 @@ impl Scheduler {
         if let Some(reservation) = blockers.reservations.iter().find(|reservation| reservation.key == key) {
             return Some(Some(reservation.workers.clone()));
         }
-        let (needed, ..) = *blockers.needed.get(&key)?;
-        if self.all_are_held(key.class, needed) {
+        let (better, most) = blockers.span_of(key)?;
+        if better == 0 && self.all_are_held(key.class, most) {
             return Some(None);
         }
-        let order = self.known_order(now, blockers, key.class, needed);
-        let held = order.iter().filter(|(_, position)| **position < needed).map(|(worker, _)| *worker);
-        Some(Some(held.filter(|worker| self.mind.makes.can(*worker, key.class)).collect()))
+        if self.all_are_held(key.class, better) {
+            return Some(Some(BTreeSet::new()));
+        }
+        let order = self.order_of(now, blockers, key.class, most);
+        let end = order.workers.len().min(usize::try_from(most).unwrap_or(usize::MAX));
+        let held = order.workers.get(usize::try_from(better).unwrap_or(usize::MAX)..end).unwrap_or_default();
+        Some(Some(held.iter().copied().filter(|worker| self.mind.makes.can(*worker, key.class)).collect()))
     }
 
     /// The worker's place in the order in which places are held for a class; exact only where fewer than `needed` workers
@@ -233,23 +261,21 @@ impl Scheduler {
             let gives = self.lives_for(now, worker, class) && self.could_give(now, &blockers.gives, worker, class);
             return (self.mind.makes.can(worker, class) && gives).then_some(0);
         }
-        self.known_order(now, blockers, class, needed).get(&worker).copied()
+        self.order_of(now, blockers, class, needed).places.get(&worker).copied()
     }
 
-    /// The order in which places are held for a class, as far as anybody could ask for it.
-    fn known_order<'a>(
-        &self,
-        now: Tick,
-        blockers: &'a mut Blockers,
-        class: ClassId,
-        needed: u64,
-    ) -> &'a BTreeMap<WorkerId, u64> {
+    /// At least the first `needed` workers in the order in which places are held for a class, and as many as its queues want.
+    fn order_of<'a>(&self, now: Tick, blockers: &'a mut Blockers, class: ClassId, needed: u64) -> &'a HoldOrder {
         let most = blockers.levels.get(&class).and_then(|levels| levels.last()).map_or(needed, |level| level.most);
         let known = blockers.orders.entry(class).or_default();
-        if known.0 < most {
-            *known = (most, self.hold_order(now, &blockers.gives, class, most));
+        if known.most < most {
+            let workers = self.hold_order(now, &blockers.gives, class, most);
+            // To a gang they are all the same.
+            let gang = self.state.classes.get(class).is_gang();
+            let place = |(worker, place): (&WorkerId, u64)| (*worker, if gang { 0 } else { place });
+            *known = HoldOrder { most, places: workers.iter().zip(0..).map(place).collect(), workers };
         }
-        &known.1
+        known
     }
 
     /// Whether so many tasks of a class want to be held that every worker is which could ever run one.
@@ -257,11 +283,11 @@ impl Scheduler {
         needed >= self.mind.makes.count(class) && !self.state.classes.get(class).is_gang()
     }
 
-    /// The first `most` workers to be held for a class, and their places in that order: those that run none of it first, and
+    /// The first `most` workers to be held for a class, in order: those that run none of it first, and
     /// among them those of high id, since low ones fill up first anyway. Last those that a gang has, for as long as it likes.
-    fn hold_order(&self, now: Tick, gives: &Gives, class: ClassId, most: u64) -> BTreeMap<WorkerId, u64> {
+    fn hold_order(&self, now: Tick, gives: &Gives, class: ClassId, most: u64) -> Vec<WorkerId> {
         if self.state.classes.get(class).is_gang() {
-            return self.hold_for_gang(now, class).into_iter().map(|worker| (worker, 0)).collect();
+            return self.hold_for_gang(now, class).into_iter().collect();
         }
         let none = BTreeMap::new();
         let running = self.mind.runs.get(&class).unwrap_or(&none);
@@ -273,7 +299,11 @@ impl Scheduler {
         let n = (self.mind.makes.count(class) as usize).saturating_sub(running.len());
         let others = capable().filter(|worker| !in_gang(worker) && !running.contains_key(worker)).take(n);
         let running = capable().filter(|worker| !in_gang(worker) && running.contains_key(worker));
-        others.chain(running).chain(capable().filter(in_gang)).zip(0..most).collect()
+        others
+            .chain(running)
+            .chain(capable().filter(in_gang))
+            .take(usize::try_from(most).unwrap_or(usize::MAX))
+            .collect()
     }
 
     /// Whether a worker that could ever run the class has the time for it.

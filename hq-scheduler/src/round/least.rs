@@ -6,7 +6,7 @@ use hq_core::{GrantId, ResourceName, Tick, WorkerId};
 
 use super::{
     blocked::{Asker, Blockers},
-    fill::{Placed, Way, choose_using, place},
+    fill::{Placed, Way, choose_using, place, take},
     looks::Looks,
     ranks::Walk,
     slots::{LANES_MAX, Slot},
@@ -15,13 +15,19 @@ use crate::{
     Scheduler,
     pool::Pools,
     state::{QueueKey, Worker},
-    utilization::least_use,
+    utilization::{cpus_of, least_use},
 };
 
 impl Scheduler {
     /// Fills workers of whose cpus too little is in use, where what waits is enough for that: levels from the best down,
     /// until it is. Such workers come after all others; the rest of what they have is for the next pass.
-    pub(super) fn fill_unused(&mut self, now: Tick, workers: &BTreeSet<WorkerId>, fresh: bool, blockers: &Blockers) {
+    pub(super) fn fill_unused(
+        &mut self,
+        now: Tick,
+        workers: &BTreeSet<WorkerId>,
+        fresh: bool,
+        blockers: &mut Blockers,
+    ) {
         let due = |worker: &&WorkerId| {
             let known = self.state.workers.get(worker);
             known.is_some_and(|known| known.gang.is_none() && known.is_underused())
@@ -31,7 +37,8 @@ impl Scheduler {
         for worker in due {
             // What cannot bring it to enough use must not keep others from that.
             let plan = self.plan_unused(now, worker, blockers, false);
-            let Some(plan) = plan.or_else(|| self.plan_unused(now, worker, blockers, true)) else { continue };
+            let plan = plan.or_else(|| self.plan_unused(now, worker, blockers, true));
+            let Some(plan) = plan.or_else(|| self.plan_alone(now, worker, blockers)) else { continue };
             blockers.gives.forget();
             for (key, placed) in plan {
                 let slot = |(turn, placed): (usize, Placed)| Slot {
@@ -53,7 +60,7 @@ impl Scheduler {
         &self,
         now: Tick,
         worker: WorkerId,
-        blockers: &Blockers,
+        blockers: &mut Blockers,
         able: bool,
     ) -> Option<Vec<(QueueKey, Vec<Placed>)>> {
         let known = self.state.workers.get(&worker)?;
@@ -86,6 +93,7 @@ impl Scheduler {
                 most -= 1;
                 by_lot[placed.class].push(placed);
             }
+            blockers.note_met(others.into_inner());
             let by_queue = lots.hand_out(by_lot, &waiting);
             let used_up =
                 keys.iter().zip(&waiting).zip(&by_queue).filter(|((_, n), placed)| placed.len() as u64 == **n);
@@ -93,6 +101,26 @@ impl Scheduler {
             plan.extend(keys.into_iter().zip(by_queue).filter(|(_, placed)| !placed.is_empty()));
             if pools.uses_cpus().parts() >= least {
                 return Some(plan);
+            }
+        }
+        None
+    }
+
+    /// The first task that is enough alone: what goes first but is not enough must not keep it from a worker that is idle.
+    fn plan_alone(&self, now: Tick, worker: WorkerId, blockers: &mut Blockers) -> Option<Vec<(QueueKey, Vec<Placed>)>> {
+        let known = self.state.workers.get(&worker).filter(|known| known.grants.len() < LANES_MAX)?;
+        let missing = known.least_cpus().saturating_sub(known.pools.uses_cpus().parts());
+        let mut walk = Walk::default();
+        while let Some((rank, keys)) = walk.level(&self.mind.ranks) {
+            let ways = self.ways_of_level(now, &keys, known, &known.pools);
+            let enough = |way: &&Way<'_>| cpus_of(&known.pools, way.request).parts() >= missing;
+            for way in ways.iter().filter(enough) {
+                let key = keys[way.class];
+                let Some(placed) = take(&mut known.pools.clone(), way) else { continue };
+                let asker = Asker { now, rank: self.rank_to_others(key, rank), queue: key, worker };
+                if self.may_pass(asker, blockers, &known.pools) {
+                    return Some(vec![(key, vec![placed])]);
+                }
             }
         }
         None

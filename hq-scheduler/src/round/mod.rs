@@ -20,6 +20,7 @@ mod least;
 mod level;
 mod looks;
 mod lots;
+mod moves;
 mod overdue;
 mod pack;
 mod place;
@@ -76,7 +77,7 @@ impl Scheduler {
             let fresh = !queues.is_empty();
             queues.retain(|key| !self.is_settled(now, *key));
             let mut blockers = self.place(now, &workers, &queues);
-            self.fill_unused(now, &workers, fresh, &blockers);
+            self.fill_unused(now, &workers, fresh, &mut blockers);
             self.call_back(now, &workers, &queues, &blockers);
             self.hold(now, &mut blockers);
             touched.extend(workers);
@@ -85,6 +86,7 @@ impl Scheduler {
         self.top_up_lanes(now);
         self.release_holds(now);
         self.mind.needs_round |= !self.mind.dirty_workers.is_empty();
+        self.mind.moves_at = self.next_move(now);
     }
 
     /// What the order sees of a queue.

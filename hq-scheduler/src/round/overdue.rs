@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A task is overdue when so many of its level were started meanwhile, for each lane there is …
-const STARTS_PER_LANE: u64 = 32;
+const STARTS_PER_LANE: u64 = 64;
 /// … or for so many lanes, where there are fewer.
 const LANES_MIN: u64 = 8;
 

@@ -11,6 +11,9 @@ use super::{
 };
 use crate::{Scheduler, policy::Rank, state::QueueKey};
 
+/// So few lanes are asked one by one rather than those of all workers that are held.
+const FEW: usize = 64;
+
 impl Scheduler {
     pub(super) fn call_back(
         &mut self,
@@ -40,11 +43,11 @@ impl Scheduler {
                 continue;
             }
             let mut is_held = |worker: &WorkerId| {
+                let asker = Asker { now, rank, queue: key, worker: *worker };
                 if fresh.reservations.is_empty() {
-                    let held = held.entry((rank, *worker));
-                    *held.or_insert_with(|| self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh))
+                    *held.entry((rank, *worker)).or_insert_with(|| self.is_held(asker, &mut fresh))
                 } else {
-                    self.is_held(Asker { now, rank, queue: key, worker: *worker }, &mut fresh)
+                    self.is_held(asker, &mut fresh)
                 }
             };
             if lane.workers.iter().any(&mut is_held) {
@@ -64,20 +67,24 @@ impl Scheduler {
         }
     }
 
-    /// Lanes with a backlog on workers that are held for some of the queues.
+    /// Lanes with a backlog on workers that are held for some of the queues; others among them where they are few.
     fn deep_lanes_for(&self, now: Tick, queues: &[QueueKey], blockers: &mut Blockers) -> Vec<GrantId> {
         if self.mind.deep.is_empty() {
             return vec![];
+        }
+        let all = || {
+            let mut lanes: Vec<GrantId> = self.mind.deep.values().flatten().copied().collect();
+            lanes.sort_unstable();
+            lanes
+        };
+        if self.mind.deep.values().map(BTreeSet::len).sum::<usize>() <= FEW {
+            return all();
         }
         let mut workers = BTreeSet::new();
         for key in blockers.greediest(queues) {
             match self.holders(now, blockers, key) {
                 Some(Some(holders)) => workers.extend(holders),
-                Some(None) => {
-                    let mut lanes: Vec<GrantId> = self.mind.deep.values().flatten().copied().collect();
-                    lanes.sort_unstable();
-                    return lanes;
-                }
+                Some(None) => return all(),
                 None => {}
             }
         }

@@ -35,7 +35,7 @@ impl Scheduler {
     }
 
     /// How long the first task of a queue runs, as far as somebody said or it was measured.
-    fn expected_run_of(&self, key: QueueKey) -> Option<Span> {
+    pub(super) fn expected_run_of(&self, key: QueueKey) -> Option<Span> {
         key.estimate.or_else(|| self.expected_run(self.state.ready.get(&key)?.first()?))
     }
 
@@ -49,6 +49,9 @@ impl Scheduler {
     ) -> Option<(BTreeSet<WorkerId>, Booking)> {
         let mut best: Option<(WorkerId, Booking)> = None;
         for worker in self.mind.makes.capable_in_order(key.class) {
+            if !self.could_give(now, &blockers.gives, worker, key.class) {
+                continue;
+            }
             let Some(known) = self.state.workers.get(&worker) else { continue };
             let timeline = self.timeline(now, worker);
             let booked = blockers.booked(worker);

@@ -151,23 +151,26 @@ impl Scheduler {
     /// When the last task of a lane has run for as long as expected. What has run for longer ends in a moment.
     fn expected_end(&self, now: Tick, lane: &Grant) -> Tick {
         let soon = now.after(Span(1));
-        let mut end = now;
-        if let Some(running) = lane.running {
-            let start = self.state.records.get(running).map_or(now, |entry| entry.start);
-            let Some(est) = self.expected_run(running) else { return NEVER };
-            end = start.after(est).max(soon);
-        }
+        let Some(end) = self.expected_end_of_running(now, lane) else { return NEVER };
+        let mut end = if end < now { soon } else { end };
         for range in lane.backlog() {
             for (_, part) in self.state.split_by_submit(range) {
                 let Some(est) = self.expected_run(part.start) else { return NEVER };
                 end = end.after(est.times(part.len));
             }
         }
-        end.max(soon)
+        end
+    }
+
+    /// When what runs in a lane has run for as long as expected, which may be over; nothing where nobody knows.
+    pub(super) fn expected_end_of_running(&self, now: Tick, lane: &Grant) -> Option<Tick> {
+        let Some(running) = lane.running else { return Some(now) };
+        let start = self.state.records.get(running).map_or(now, |entry| entry.start);
+        Some(start.after(self.expected_run(running)?))
     }
 
     /// How long a task runs, as far as somebody said or it was measured.
-    pub(super) fn expected_run(&self, task: hq_core::Ordinal) -> Option<Span> {
+    pub(crate) fn expected_run(&self, task: hq_core::Ordinal) -> Option<Span> {
         let (base, submit) = self.state.submit_of(task)?;
         submit.key(task.0 - base.0).estimate.or_else(|| self.mind.mean_run.get(&base).copied())
     }

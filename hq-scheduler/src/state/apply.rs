@@ -106,7 +106,9 @@ impl State {
         for base in job.submits {
             let range = self.range_of(base);
             self.records.remove(range);
-            self.submits.remove(&base);
+            if let Some(gone) = self.submits.remove(&base) {
+                self.owners.release(&gone.submit.owner);
+            }
         }
     }
 

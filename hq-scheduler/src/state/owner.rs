@@ -17,41 +17,78 @@ pub(crate) struct OwnerId {
     pub(crate) project: PartyId,
 }
 
-/// Names of users and projects, numbered in order of first use.
+/// Names of users and projects that submits have, numbered in order of first use. A name that no submit has any more is
+/// forgotten, and gets another number when it comes again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owners {
-    users: BTreeMap<String, PartyId>,
-    projects: BTreeMap<String, PartyId>,
+    users: Names,
+    projects: Names,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Names {
+    /// With how many submits have it.
+    known: BTreeMap<String, (PartyId, u64)>,
+    last: PartyId,
 }
 
 impl Owners {
     /// Whether nobody but nobody is known.
     pub(crate) fn is_empty(&self) -> bool {
-        self.users.is_empty() && self.projects.is_empty()
+        self.users.known.is_empty() && self.projects.known.is_empty()
     }
 
+    /// The owner of one more submit.
     pub(crate) fn intern(&mut self, owner: &Owner) -> OwnerId {
-        OwnerId { user: number(&mut self.users, &owner.user), project: number(&mut self.projects, &owner.project) }
+        OwnerId { user: self.users.intern(&owner.user), project: self.projects.intern(&owner.project) }
+    }
+
+    /// One submit less has this owner.
+    pub(super) fn release(&mut self, owner: &Owner) {
+        self.users.release(&owner.user);
+        self.projects.release(&owner.project);
+    }
+
+    /// Numbers of the names that some submit has.
+    pub(crate) fn find(&self, owner: &Owner) -> (Option<PartyId>, Option<PartyId>) {
+        (self.users.find(&owner.user), self.projects.find(&owner.project))
     }
 }
 
-fn number(names: &mut BTreeMap<String, PartyId>, name: &str) -> PartyId {
-    if name.is_empty() {
-        return PartyId::NOBODY;
+impl Names {
+    fn intern(&mut self, name: &str) -> PartyId {
+        if name.is_empty() {
+            return PartyId::NOBODY;
+        }
+        if let Some((id, submits)) = self.known.get_mut(name) {
+            *submits += 1;
+            return *id;
+        }
+        let id = next(self.last);
+        if id != PartyId::NOBODY {
+            self.last = id;
+            self.known.insert(name.to_owned(), (id, 1));
+        }
+        id
     }
-    if let Some(known) = names.get(name) {
-        return *known;
+
+    fn release(&mut self, name: &str) {
+        if let Some((_, submits)) = self.known.get_mut(name) {
+            *submits -= 1;
+            if *submits == 0 {
+                self.known.remove(name);
+            }
+        }
     }
-    let id = next(names.len());
-    if id != PartyId::NOBODY {
-        names.insert(name.to_owned(), id);
+
+    fn find(&self, name: &str) -> Option<PartyId> {
+        self.known.get(name).map(|(id, _)| *id)
     }
-    id
 }
 
 /// Past four billion names, a new one is nobody's: no number comes twice.
-fn next(known: usize) -> PartyId {
-    u32::try_from(known).ok().and_then(|known| known.checked_add(1)).map_or(PartyId::NOBODY, PartyId)
+fn next(last: PartyId) -> PartyId {
+    last.0.checked_add(1).map_or(PartyId::NOBODY, PartyId)
 }
 
 #[cfg(test)]
@@ -67,8 +104,30 @@ mod tests {
 
     #[test]
     fn no_number_comes_twice() {
-        let last = u32::MAX as usize;
-        assert_eq!([0, last - 1, last, last + 1].map(|known| next(known).0), [1, u32::MAX, 0, 0]);
+        assert_eq!([0, u32::MAX - 1, u32::MAX].map(|last| next(PartyId(last)).0), [1, u32::MAX, 0]);
+        let mut owners = Owners { users: Names { last: PartyId(u32::MAX), ..Names::default() }, ..Owners::default() };
+        assert_eq!(owners.intern(&Owner::user("ann")), OwnerId::default());
+        owners.release(&Owner::user("ann"));
+        assert!(owners.is_empty());
+    }
+
+    #[test]
+    fn names_that_nobody_has_are_forgotten() {
+        let mut owners = Owners::default();
+        let (ann, bob) = (Owner::user("ann").in_project("p"), Owner::user("bob").in_project("p"));
+        let first = owners.intern(&ann);
+        assert_eq!(owners.intern(&ann), first);
+        let other = owners.intern(&bob);
+        owners.release(&ann);
+        assert_eq!(owners.find(&ann), (Some(first.user), Some(first.project)), "another submit has it");
+        owners.release(&ann);
+        assert_eq!(owners.find(&ann), (None, Some(first.project)), "the project is bob's as well");
+        let again = owners.intern(&ann);
+        assert!(again.user != first.user && again.user != other.user && again.project == first.project);
+        for owner in [&ann, &bob] {
+            owners.release(owner);
+        }
+        assert!(owners.is_empty());
     }
 
     #[test]

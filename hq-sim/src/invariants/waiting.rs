@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Ordinal, Request, TaskState, Tick, Variants, WorkerId};
+use hq_core::{CrashLimit, Ordinal, Request, TaskState, Tick, Variants, WorkerId};
 use hq_scheduler::{Scheduler, pool::Pools};
 
 use crate::model::{Model, ModelTask, ModelWorker};
@@ -53,15 +53,16 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// All that waits, by priority and need.
+/// All that waits, by priority and need. What may never run twice is a class of its own: it holds its own places.
 pub(super) fn waiting(model: &Model) -> Vec<Waiting<'_>> {
-    let mut all: BTreeMap<(i32, &Variants, &str), Waiting<'_>> = BTreeMap::new();
+    let mut all: BTreeMap<(i32, &Variants, &str, bool), Waiting<'_>> = BTreeMap::new();
     for id in &model.unfinished {
         let Some(task) = model.tasks.get(id) else { continue };
         if task.state != TaskState::Waiting || task.grant.is_some() || !task.is_ready(model) {
             continue;
         }
-        let key = (task.profile().priority, &task.profile().variants, task.kind());
+        let profile = task.profile();
+        let key = (profile.priority, &profile.variants, task.kind(), profile.crash_limit == CrashLimit::NeverRestart);
         all.entry(key).or_insert(Waiting { task, first: *id, count: 0 }).count += 1;
     }
     all.into_values().collect()

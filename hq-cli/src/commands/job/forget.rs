@@ -12,7 +12,13 @@ pub(crate) struct Args {
     #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
     /// Forget only jobs in these states
-    #[arg(long, value_name = "STATES", value_delimiter = ',', default_value = "finished,failed,aborted,canceled")]
+    #[arg(
+        long,
+        alias = "status",
+        value_name = "STATES",
+        value_delimiter = ',',
+        default_value = "finished,failed,aborted,canceled"
+    )]
     filter: Vec<Ended>,
 }
 

@@ -1,10 +1,12 @@
 use hq_core::{ClientRequest, Selector};
 
-use crate::{context::Context, parse};
+use crate::{commands::outcome::FailExitCode, context::Context, parse};
 
 /// Options of `job wait`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  hq job wait last\n  hq job wait 1-10\n  hq job wait all --without-close")]
+#[command(
+    after_help = "Examples:\n  hq job wait last\n  hq job wait 1-10\n  hq job wait all --without-close\n  hq job wait 5 --fail-exit-code"
+)]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
     #[arg(value_parser = parse::reader(parse::jobs))]
@@ -12,11 +14,14 @@ pub(crate) struct Args {
     /// Do not wait until open jobs are closed
     #[arg(long)]
     without_close: bool,
+    #[command(flatten)]
+    exit: FailExitCode,
 }
 
 /// Waits until jobs have ended, or the server is gone.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?;
-    let request = ClientRequest::WaitJobs { jobs: args.selector, until_closed: !args.without_close };
-    Ok(server.wait(request).await?)
+    let request = ClientRequest::WaitJobs { jobs: args.selector.clone(), until_closed: !args.without_close };
+    server.wait(request).await?;
+    args.exit.check(&server, args.selector).await
 }

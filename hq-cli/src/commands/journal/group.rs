@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{export, flush, replay, stream};
+use super::{export, flush, replay, report, stream};
 use crate::context::Context;
 
 /// Commands about the journal.
@@ -14,6 +14,8 @@ pub(crate) enum Command {
     Replay(replay::Args),
     /// Return when all that has happened is on the disk
     Flush(flush::Args),
+    /// Write a page about what is in a journal file
+    Report(report::Args),
 }
 
 impl Command {
@@ -24,6 +26,7 @@ impl Command {
             Self::Stream(args) => stream::run(args, context).await,
             Self::Replay(args) => replay::run(args, context).await,
             Self::Flush(args) => flush::run(args, context).await,
+            Self::Report(args) => report::run(&args, context),
         }
     }
 }

@@ -4,6 +4,7 @@ mod export;
 mod flush;
 mod group;
 mod replay;
+mod report;
 mod stream;
 
 pub(crate) use group::Command;

@@ -6,7 +6,7 @@ use super::{
     Options,
     on_notify::{OnNotify, on_notify},
 };
-use crate::parse;
+use crate::{commands::outcome::FailExitCode, parse};
 
 /// Options of `submit`.
 #[derive(Clone, Debug, clap::Args)]
@@ -40,6 +40,8 @@ pub(crate) struct Args {
     /// As --wait, and show how far it is
     #[arg(long, conflicts_with = "wait")]
     pub(super) progress: bool,
+    #[command(flatten)]
+    pub(super) exit: FailExitCode,
     /// With --wait or --progress: run this for each message of a task (`hq task notify`), which is its last argument
     #[arg(long, value_name = "COMMAND", value_parser = parse::reader(on_notify))]
     pub(super) on_notify: Option<OnNotify>,

@@ -37,6 +37,23 @@ pub(super) struct Parts<'a> {
 pub(super) fn build(parts: Parts<'_>, submit_dir: &Path) -> anyhow::Result<Submit> {
     let options = parts.options;
     let job = target(&parts)?;
+    let (profile, program) = describe(options, parts.command, parts.stdin, submit_dir)?;
+    let body = body(program, parts.tasks.gaps, parts.tasks.longest)?;
+    let shared = postcard::to_stdvec(&body).context("cannot encode the program")?;
+    let submit = Submit::array(job, parts.tasks.ids, PROGRAM_KIND, shared.into(), profile);
+    Ok(options.relations.apply(Submit { parts: parts.tasks.parts, ..submit }))
+}
+
+/// What tasks need and what they run.
+///
+/// # Errors
+/// For options that do not go together.
+pub(crate) fn describe(
+    options: &Options,
+    command: Vec<Blob>,
+    stdin: Option<Blob>,
+    submit_dir: &Path,
+) -> anyhow::Result<(Profile, ProgramSpec)> {
     let profile = Profile {
         priority: options.priority.unwrap_or_default(),
         time_limit: options.time_limit,
@@ -44,11 +61,7 @@ pub(super) fn build(parts: Parts<'_>, submit_dir: &Path) -> anyhow::Result<Submi
         task_dir: options.task_dir,
         ..Profile::new(request(options)?)
     };
-    let program = spec(options, parts.command, parts.stdin, submit_dir);
-    let body = body(program, parts.tasks.gaps, parts.tasks.longest)?;
-    let shared = postcard::to_stdvec(&body).context("cannot encode the program")?;
-    let submit = Submit::array(job, parts.tasks.ids, PROGRAM_KIND, shared.into(), profile);
-    Ok(options.relations.apply(Submit { parts: parts.tasks.parts, ..submit }))
+    Ok((profile, spec(options, command, stdin, submit_dir)))
 }
 
 /// The program with its gaps, if it has any.

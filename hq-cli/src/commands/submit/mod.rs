@@ -14,10 +14,10 @@ mod sweeps;
 mod tasks;
 
 pub(crate) use args::Args;
+pub(crate) use build::describe;
+pub(crate) use options::Options;
 pub(crate) use relations::Relations;
 pub(crate) use run::{hand_over, run, say_submitted};
-
-use options::Options;
 
 #[cfg(test)]
 mod tests;

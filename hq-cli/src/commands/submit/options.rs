@@ -13,85 +13,85 @@ use crate::{
 pub(crate) struct Options {
     /// Name of the job [default: name of the program]
     #[arg(long, value_parser = parse::reader(parse::job_name))]
-    pub(super) name: Option<String>,
+    pub(in crate::commands) name: Option<String>,
     /// With more failed tasks than that the rest is aborted
     #[arg(long, value_name = "N")]
-    pub(super) max_fails: Option<u32>,
+    pub(in crate::commands) max_fails: Option<u32>,
     /// Run each task on that many whole workers of one group
     #[arg(long, value_name = "N", conflicts_with_all = ["cpus", "pin"])]
-    pub(super) nodes: Option<u32>,
+    pub(in crate::commands) nodes: Option<u32>,
     /// Cpus of each task: an amount, maybe a policy (compact, tight, scatter, compact!, tight!), or `all`
     ///
     /// [default: 1 compact]
     #[arg(long, value_name = "REQUEST", value_parser = parse::reader(parse::quantity))]
-    pub(super) cpus: Option<Quantity>,
+    pub(in crate::commands) cpus: Option<Quantity>,
     /// Another resource of each task, e.g. `gpus/nvidia=1`; may be repeated
     #[arg(long, value_name = "NAME=REQUEST", value_parser = parse::reader(parse::resource_entry))]
-    pub(super) resource: Vec<ResourceEntry>,
+    pub(in crate::commands) resource: Vec<ResourceEntry>,
     /// Start tasks only where the worker still lives at least that long
     #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
-    pub(super) time_request: Option<Span>,
+    pub(in crate::commands) time_request: Option<Span>,
     /// Value of running a task, relative to others of its priority [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = parse::reader(parse::weight), allow_hyphen_values = true)]
-    pub(super) weight: Option<u32>,
+    pub(in crate::commands) weight: Option<u32>,
     /// Keep each task on its cpus
     #[arg(long, value_name = "MODE")]
-    pub(super) pin: Option<PinArg>,
+    pub(in crate::commands) pin: Option<PinArg>,
     /// Working directory of tasks [default: %{SUBMIT_DIR}]
     #[arg(long, value_name = "PATH")]
-    pub(super) cwd: Option<PathBuf>,
+    pub(in crate::commands) cwd: Option<PathBuf>,
     /// File for standard output: `none`, PATH, `PATH:rm-if-finished` or `:rm-if-finished`
     ///
     /// [default: %{CWD}/job-%{JOB_ID}/%{TASK_ID}.stdout]
     #[arg(long, value_name = "WHERE", value_parser = StdioParser)]
-    pub(super) stdout: Option<StdioArg>,
+    pub(in crate::commands) stdout: Option<StdioArg>,
     /// File for standard error, as --stdout
     ///
     /// [default: %{CWD}/job-%{JOB_ID}/%{TASK_ID}.stderr]
     #[arg(long, value_name = "WHERE", value_parser = StdioParser)]
-    pub(super) stderr: Option<StdioArg>,
+    pub(in crate::commands) stderr: Option<StdioArg>,
     /// A variable of the tasks' environment; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = EnvVarParser)]
-    pub(super) env: Vec<EnvVar>,
+    pub(in crate::commands) env: Vec<EnvVar>,
     /// Make one task for each line of this file; it finds the line in the variable HQ_ENTRY
     #[arg(long, value_name = "FILE", conflicts_with = "from_json")]
-    pub(super) each_line: Option<PathBuf>,
+    pub(in crate::commands) each_line: Option<PathBuf>,
     /// Make one task for each element of the array in this JSON file; it finds it in the variable HQ_ENTRY
     #[arg(long, value_name = "FILE")]
-    pub(super) from_json: Option<PathBuf>,
+    pub(in crate::commands) from_json: Option<PathBuf>,
     /// Make one task for each of these ids, e.g. `1-100`, `1,5-20:5`; of entries, only those of these ids
     #[arg(long, value_name = "IDS", value_parser = parse::reader(parse::ids))]
-    pub(super) array: Option<IdList>,
+    pub(in crate::commands) array: Option<IdList>,
     /// Make one task for each combination of values: `x=1,2,3`, `x=1..100:5`, `x=@FILE` (its lines); may be repeated
     ///
     /// A task finds its value in the variable HQ_SWEEP_x; %{SWEEP_x} stands for it in the command, --cwd, --stdout and
     /// --stderr. Ids are 0, 1, …; the last parameter changes fastest. With --array, only combinations of these ids.
     #[arg(long, value_name = "NAME=VALUES", value_parser = parse::reader(parse::sweep), conflicts_with_all = ["each_line", "from_json"])]
-    pub(super) sweep: Vec<Sweep>,
+    pub(in crate::commands) sweep: Vec<Sweep>,
     /// Combine the first values of all --sweep, the second ones, …: as many of each
     #[arg(long, requires = "sweep")]
-    pub(super) zip: bool,
+    pub(in crate::commands) zip: bool,
     /// Tasks of a larger priority go first [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(super) priority: Option<i32>,
+    pub(in crate::commands) priority: Option<i32>,
     /// Kill a task after running that long
     #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::span))]
-    pub(super) time_limit: Option<Span>,
+    pub(in crate::commands) time_limit: Option<Span>,
     /// Stream outputs into one file per worker in this directory; see `hq output-log`. What --stdout or --stderr name
     /// goes there as usual
     #[arg(long, value_name = "DIR")]
-    pub(super) stream: Option<PathBuf>,
+    pub(in crate::commands) stream: Option<PathBuf>,
     /// Outputs go to the client that submits.
     #[arg(skip)]
-    pub(super) live: bool,
+    pub(in crate::commands) live: bool,
     /// Give each task a temporary directory
     #[arg(long)]
-    pub(super) task_dir: bool,
+    pub(in crate::commands) task_dir: bool,
     /// How often a task may lose its worker: a number, `never-restart` or `unlimited` [default: 5]
     #[arg(long, value_name = "LIMIT", value_parser = parse::reader(parse::crash_limit))]
-    pub(super) crash_limit: Option<CrashLimit>,
+    pub(in crate::commands) crash_limit: Option<CrashLimit>,
     #[command(flatten)]
-    pub(super) relations: Relations,
+    pub(in crate::commands) relations: Relations,
 }
 
 impl Options {

@@ -27,7 +27,11 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress, output, on_notify) = (args.wait, args.progress, args.output, args.on_notify.clone());
+    let (wait, progress, output, exit) = (args.wait, args.progress, args.output, args.exit);
+    let on_notify = args.on_notify.clone();
+    if exit.is_given() && !wait && !progress {
+        bail!("--fail-exit-code needs --wait or --progress");
+    }
     if output && context.out.mode() == Mode::Json {
         bail!("JSON output mode doesn't support job output");
     }
@@ -39,10 +43,12 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         None => None,
     };
     if output {
-        return run_listening(submit, &server, listener, &mut context.out).await;
+        let job = run_listening(submit, &server, listener, &mut context.out).await?;
+        return exit.check(&server, Selector::Ids(IdList::range(job.0, 1))).await;
     }
     let job = hand_over(submit, &server, &mut context.out).await?;
     let jobs = Selector::Ids(IdList::range(job.0, 1));
+    let ended = jobs.clone();
     if wait || progress {
         context.out.flush()?;
         info!("Waiting for job {job} to end");
@@ -62,7 +68,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         anyhow::Ok(())
     };
     tokio::try_join!(end, listen)?;
-    Ok(())
+    exit.check(&server, ended).await
 }
 
 /// Submits, and prints what tasks print until the job has ended.
@@ -71,7 +77,7 @@ async fn run_listening(
     server: &Server,
     listener: Option<Listener>,
     out: &mut Output,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<JobId> {
     let (job, stream) = server.submit_listening(submit).await?;
     say_submitted(job, out)?;
     out.flush()?;
@@ -82,7 +88,7 @@ async fn run_listening(
         }
     };
     tokio::try_join!(listen::print(stream, out), listen)?;
-    Ok(())
+    Ok(job)
 }
 
 /// Submits, and says as what job.

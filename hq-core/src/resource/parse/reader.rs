@@ -106,6 +106,23 @@ impl<'a> Reader<'a> {
         word.parse().or_else(|error: ParseAmountError| self.error_at(start + error.at(), error.to_string()))
     }
 
+    /// An amount of memory, which is counted in MiB; also with a unit: `500MiB`, `1.5GiB`, `2TiB`.
+    pub(super) fn memory(&mut self) -> Result<Amount> {
+        let start = self.here();
+        let word = self.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
+        let units = [("MiB", 1), ("GiB", 1 << 10), ("TiB", 1 << 20)];
+        let Some((number, unit)) = units.iter().find_map(|(name, unit)| Some((word.strip_suffix(name)?, unit))) else {
+            self.at = start;
+            return self.amount();
+        };
+        let amount: Amount =
+            number.parse().or_else(|error: ParseAmountError| self.error_at(start + error.at(), error.to_string()))?;
+        match amount.parts().checked_mul(*unit).map(Amount::from_parts).filter(|amount| *amount <= Amount::MAX) {
+            Some(amount) => Ok(amount),
+            None => self.error_at(start, format!("too large: at most {} MiB are possible", Amount::MAX)),
+        }
+    }
+
     /// A whole number up to `max`: digits, `_` between them.
     pub(super) fn number(&mut self, max: u32) -> Result<u32> {
         let start = self.here();

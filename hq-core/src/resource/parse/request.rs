@@ -1,8 +1,8 @@
 use super::reader::{Reader, ResourceParseError, Result};
-use crate::resource::{Policy, Quantity, Request, ResourceEntry};
+use crate::resource::{Policy, Quantity, Request, ResourceEntry, ResourceName};
 
 impl ResourceEntry {
-    /// Reads `NAME=QUANTITY`, e.g. `gpus/nvidia=0.5`, `foo=2 scatter`, `mem=all`.
+    /// Reads `NAME=QUANTITY`, e.g. `gpus/nvidia=0.5`, `foo=2 scatter`, `mem=all`; of `mem` also `mem=1.5GiB`.
     ///
     /// # Errors
     /// Says what is wrong and where.
@@ -17,7 +17,9 @@ impl ResourceEntry {
         let mut reader = Reader::new(text);
         let resource = reader.name()?;
         reader.expect("=")?;
-        let quantity = quantity(&mut reader)?;
+        // It is counted in MiB.
+        let is_memory = resource.as_str() == ResourceName::MEM;
+        let quantity = quantity(&mut reader, is_memory)?;
         Ok(Self { resource, quantity })
     }
 }
@@ -29,7 +31,7 @@ impl Quantity {
     /// # Errors
     /// Says what is wrong and where; amounts of zero are refused.
     pub fn parse(text: &str) -> Result<Self> {
-        quantity(&mut Reader::new(text))
+        quantity(&mut Reader::new(text), false)
     }
 }
 
@@ -58,7 +60,7 @@ impl Request {
     }
 }
 
-fn quantity(reader: &mut Reader<'_>) -> Result<Quantity> {
+fn quantity(reader: &mut Reader<'_>, is_memory: bool) -> Result<Quantity> {
     if reader.accept("all") {
         reader.end()?;
         return Ok(Quantity::All);
@@ -67,7 +69,7 @@ fn quantity(reader: &mut Reader<'_>) -> Result<Quantity> {
         return reader.error("expected an amount, e.g. 2, 0.5 or `2 compact!`, or `all`");
     }
     let start = reader.here();
-    let amount = reader.amount()?;
+    let amount = if is_memory { reader.memory()? } else { reader.amount()? };
     if amount.is_zero() {
         return reader.error_at(start, "Zero resources cannot be requested");
     }

@@ -1,0 +1,5 @@
+//! Commands about the program itself.
+
+pub(crate) mod completion;
+pub(crate) mod doc;
+pub(crate) mod man;

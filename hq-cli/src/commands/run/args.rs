@@ -1,0 +1,66 @@
+use std::{ffi::OsString, path::PathBuf};
+
+use super::halt::{Halt, halt};
+use crate::{
+    commands::{outcome::FailExitCode, submit::Options},
+    parse,
+};
+
+/// Options of `run`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hq run gzip {} ::: *.log
+  hq run --cpus 2 --bar 'convert {} {.}.png' ::: *.jpg
+  hq run ./simulate --rate {1} --seed {2} ::: 0.1 0.01 ::: 1 2 3     # all 6 combinations
+  hq run cp {1} {2} ::: a b :::+ x y                                # a x, b y
+  hq run --joblog log --resume ./step {} :::: inputs.txt            # lines of a file; without ::: those of stdin
+  hq run --dry-run echo {#} {/.} ::: dir/a.txt
+
+In the command, which a shell runs:
+  {}    the arguments          {.}   without extension    {/}   without directory
+  {//}  its directory          {/.}  both                 {#}   number of the task, from 1
+  {2}   the second argument; also {2.} {2/} {2//} {2/.}
+Without any of them the arguments are put behind the command.
+
+What tasks print is printed when they end. Files that they print to lie in a directory beside the working directory
+until then, so that this has to be shared with the workers; or name files with --stdout and --stderr.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) options: Options,
+    /// Show on standard error how far it is, and how long it still takes
+    #[arg(long)]
+    pub(super) bar: bool,
+    /// Write a line for each task that ended: Seq, Host, Starttime, JobRuntime, Send, Receive, Exitval, Signal, Command
+    #[arg(long, value_name = "FILE")]
+    pub(super) joblog: Option<PathBuf>,
+    /// Leave out what --joblog says has run
+    #[arg(long, requires = "joblog")]
+    pub(super) resume: bool,
+    /// Leave out what --joblog says has run well
+    #[arg(long, requires = "joblog")]
+    pub(super) resume_failed: bool,
+    /// Run a task that fails again, N times in all
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), hide_default_value = true)]
+    pub(super) retries: u32,
+    /// Stop everything when so many tasks have failed, finished or ended: `now,fail=1`, `now,success=3`, `now,done=10%`
+    #[arg(long, value_name = "WHEN", value_parser = parse::reader(halt))]
+    pub(super) halt: Option<Halt>,
+    /// Print in the order of the arguments
+    #[arg(long, short = 'k')]
+    pub(super) keep_order: bool,
+    /// Print the commands, and submit nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// The shell that runs the command [default: $SHELL if it is one like sh, else /bin/sh]
+    #[arg(long, value_name = "PATH")]
+    pub(super) shell: Option<PathBuf>,
+    /// Has no effect: how many tasks run at a time follows from what workers have
+    #[arg(long, short = 'j', value_name = "N")]
+    jobs: Option<String>,
+    #[command(flatten)]
+    pub(super) exit: FailExitCode,
+    /// The command, `:::`, and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(super) command: Vec<OsString>,
+}

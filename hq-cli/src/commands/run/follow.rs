@@ -1,0 +1,266 @@
+//! What becomes of the tasks: their outputs, the log, runs once more, the end of all.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    io::{self, IsTerminal, Write},
+    path::Path,
+    time::Instant,
+};
+
+use anyhow::bail;
+use hq_client::{CallError, EventBatch, EventStream};
+use hq_core::{
+    ClientReply, ClientRequest, Event, EventKind, FinishedTask, IdList, JobId, Profile, ProgramSpec, Selector,
+    TaskCounts, TaskState, WallTime, WorkerId,
+};
+use tracing::warn;
+
+use super::{
+    ends::{End, Exit},
+    halt::{Halt, On},
+    joblog::JobLog,
+    plan::Plan,
+};
+use crate::{
+    output::{Mode, Output, task_bar},
+    server::{Server, unexpected},
+};
+
+/// Tasks of an open job on their way.
+pub(super) struct Follow<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) server: &'a Server,
+    pub(super) job: JobId,
+    pub(super) profile: Profile,
+    pub(super) spec: ProgramSpec,
+    /// Where the outputs are that are printed; none: they are the user's files.
+    pub(super) outputs: Option<&'a Path>,
+    pub(super) log: Option<JobLog>,
+    pub(super) retries: u32,
+    pub(super) halt: Option<Halt>,
+    pub(super) bar: bool,
+    /// Print in order.
+    pub(super) in_order: bool,
+    /// Numbers of all tasks, in order.
+    pub(super) seqs: Vec<u32>,
+    pub(super) state: Progress,
+}
+
+/// How far it is.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Ids of further runs, and the numbers of their tasks.
+    again: HashMap<u32, u32>,
+    /// Runs of tasks that had more than one.
+    runs: HashMap<u32, u32>,
+    /// Tasks that have ended for good, with the id of their last run. Those that wait to be printed in order.
+    waiting: BTreeMap<u32, u32>,
+    /// Tasks that were printed, counted from the first one.
+    printed: usize,
+    hosts: HashMap<WorkerId, String>,
+    pub(super) counts: TaskCounts,
+    halted: bool,
+    begun: Instant,
+}
+
+impl Progress {
+    pub(super) fn of(tasks: u64) -> Self {
+        Self {
+            again: HashMap::new(),
+            runs: HashMap::new(),
+            waiting: BTreeMap::new(),
+            printed: 0,
+            hosts: HashMap::new(),
+            counts: TaskCounts { waiting: tasks, ..TaskCounts::default() },
+            halted: false,
+            begun: Instant::now(),
+        }
+    }
+}
+
+impl Follow<'_> {
+    /// Until all tasks have ended.
+    ///
+    /// # Errors
+    /// Where the server is gone or refuses something, and where nothing can be printed or logged.
+    pub(super) async fn follow(&mut self, stream: &mut EventStream, out: &mut Output) -> anyhow::Result<()> {
+        while self.state.counts.waiting > 0 {
+            match stream.next().await {
+                Some(Ok(EventBatch::Events(events))) => {
+                    for event in events {
+                        self.hear(event, out).await?;
+                    }
+                }
+                Some(Ok(EventBatch::Reset { .. })) => bail!("the server had to drop what happened to job {}", self.job),
+                Some(Err(CallError::Lost(_))) | None => bail!("the server is gone; job {} may go on", self.job),
+                Some(Err(error)) => return Err(error.into()),
+            }
+            self.draw_bar();
+        }
+        if self.bar && io::stderr().is_terminal() {
+            _ = writeln!(io::stderr());
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, event: Event, out: &mut Output) -> anyhow::Result<()> {
+        match event.kind {
+            EventKind::TasksFinished { workers, tasks, .. } => {
+                let host = self.host(workers.first().copied()).await;
+                for FinishedTask { task, started, ended, .. } in tasks {
+                    self.end(task.0, &host, started, ended, Exit::default(), out).await?;
+                }
+            }
+            EventKind::TaskFailed { task, error, run, .. } => {
+                let host = self.host(run.as_ref().and_then(|run| run.workers.first().copied())).await;
+                let started = run.map_or(event.at, |run| run.started);
+                self.end(task.0, &host, started, event.at, Exit::of_error(&error), out).await?;
+            }
+            EventKind::TasksCanceled { tasks, .. } => self.never(&tasks, TaskState::Canceled),
+            EventKind::TasksAborted { tasks, .. } => self.never(&tasks, TaskState::Aborted),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Tasks that do not run, or no further.
+    fn never(&mut self, ids: &IdList, end: TaskState) {
+        let count = ids.len().min(self.state.counts.waiting);
+        self.state.counts.waiting -= count;
+        *self.state.counts.of_mut(end) += count;
+    }
+
+    /// A run has ended.
+    async fn end(
+        &mut self,
+        id: u32,
+        host: &str,
+        started: WallTime,
+        ended: WallTime,
+        exit: Exit,
+        out: &mut Output,
+    ) -> anyhow::Result<()> {
+        let seq = self.state.again.get(&id).copied().unwrap_or(id);
+        if !exit.is_success() && !self.state.halted && self.runs_again(seq).await? {
+            self.remove_outputs(id);
+            return Ok(());
+        }
+        let printed = self.outputs.map_or(0, |dir| fs::metadata(output(dir, id, "out")).map_or(0, |data| data.len()));
+        let end = End { seq, host: host.to_owned(), started, ended, printed, exit };
+        if let Some(log) = &mut self.log {
+            log.add(&end, &self.plan.command(seq))?;
+        }
+        let counts = &mut self.state.counts;
+        counts.waiting = counts.waiting.saturating_sub(1);
+        *counts.of_mut(if exit.is_success() { TaskState::Finished } else { TaskState::Failed }) += 1;
+        self.print(seq, id, out)?;
+        self.check_halt().await
+    }
+
+    /// Submits a task that failed once more, if it may run once more.
+    async fn runs_again(&mut self, seq: u32) -> anyhow::Result<bool> {
+        let runs = self.state.runs.entry(seq).or_insert(1);
+        if *runs >= self.retries {
+            return Ok(false);
+        }
+        *runs += 1;
+        let further = u32::try_from(self.state.again.len()).unwrap_or(u32::MAX);
+        let Some(id) = self.plan.count.checked_add(1).and_then(|first| first.checked_add(further)) else {
+            return Ok(false);
+        };
+        self.state.again.insert(id, seq);
+        let submit = self.plan.submit(self.job, &[(id, seq)], self.profile.clone(), self.spec.clone())?;
+        match self.server.call(ClientRequest::Submit(Box::new(submit))).await? {
+            ClientReply::Submitted { .. } => Ok(true),
+            other => Err(unexpected(other).into()),
+        }
+    }
+
+    async fn check_halt(&mut self) -> anyhow::Result<()> {
+        let Some(halt) = self.halt.filter(|_| !self.state.halted) else { return Ok(()) };
+        let counts = &self.state.counts;
+        let reached = match halt.on {
+            On::Fail => counts.failed,
+            On::Success => counts.finished,
+            On::Done => counts.failed + counts.finished,
+        };
+        if reached < halt.threshold(self.seqs.len() as u64) {
+            return Ok(());
+        }
+        self.state.halted = true;
+        if counts.waiting > 0 {
+            warn!("--halt: {reached} tasks have come to that; the others are cancelled");
+            let jobs = Selector::Ids(IdList::range(self.job.0, 1));
+            self.server.call(ClientRequest::CancelJobs { jobs, reason: Some("hq run --halt".to_owned()) }).await?;
+        }
+        Ok(())
+    }
+
+    /// The name of a worker's host.
+    async fn host(&mut self, worker: Option<WorkerId>) -> String {
+        let Some(worker) = worker else { return String::new() };
+        if let Some(host) = self.state.hosts.get(&worker) {
+            return host.clone();
+        }
+        let found = self.server.workers(Selector::Ids(IdList::range(worker.0, 1))).await.unwrap_or_default();
+        let host = found.first().map_or_else(|| worker.to_string(), |worker| worker.config.hostname.clone());
+        self.state.hosts.insert(worker, host.clone());
+        host
+    }
+
+    /// What a task printed, or in order what those did that have ended.
+    fn print(&mut self, seq: u32, id: u32, out: &mut Output) -> anyhow::Result<()> {
+        if !self.in_order {
+            return self.print_one(id, out);
+        }
+        self.state.waiting.insert(seq, id);
+        while let Some(id) = self.seqs.get(self.state.printed).and_then(|seq| self.state.waiting.remove(seq)) {
+            self.print_one(id, out)?;
+            self.state.printed += 1;
+        }
+        Ok(())
+    }
+
+    /// What is left to be printed where tasks before were cancelled.
+    pub(super) fn print_rest(&mut self, out: &mut Output) -> anyhow::Result<()> {
+        let rest = std::mem::take(&mut self.state.waiting);
+        rest.values().try_for_each(|id| self.print_one(*id, out))
+    }
+
+    fn print_one(&self, id: u32, out: &mut Output) -> anyhow::Result<()> {
+        let Some(dir) = self.outputs else { return Ok(()) };
+        if out.mode() != Mode::Json
+            && let Ok(file) = fs::File::open(output(dir, id, "out"))
+        {
+            out.copy(&mut io::BufReader::new(file))?;
+            out.flush()?;
+        }
+        if let Ok(mut file) = fs::File::open(output(dir, id, "err")) {
+            // Nobody can be told where standard error is closed.
+            _ = io::copy(&mut file, &mut io::stderr());
+        }
+        self.remove_outputs(id);
+        Ok(())
+    }
+
+    fn remove_outputs(&self, id: u32) {
+        if let Some(dir) = self.outputs {
+            // They go with their directory at last.
+            ["out", "err"].into_iter().for_each(|channel| _ = fs::remove_file(output(dir, id, channel)));
+        }
+    }
+
+    fn draw_bar(&self) {
+        if !self.bar || !io::stderr().is_terminal() {
+            return;
+        }
+        let line = task_bar(&self.state.counts, self.state.begun.elapsed().as_secs());
+        // Nothing depends on this line.
+        _ = write!(io::stderr(), "\r\x1b[2K{line}");
+    }
+}
+
+fn output(dir: &Path, id: u32, channel: &str) -> std::path::PathBuf {
+    dir.join(format!("{id}.{channel}"))
+}

@@ -1,0 +1,14 @@
+//! `run`: one command with many arguments, as GNU parallel writes it.
+
+mod args;
+mod ends;
+mod follow;
+mod halt;
+mod joblog;
+mod line;
+mod plan;
+mod replace;
+mod start;
+
+pub(crate) use args::Args;
+pub(crate) use start::run;

@@ -1,0 +1,148 @@
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
+
+use anyhow::{Context as _, bail};
+use hq_core::{ClientReply, ClientRequest, IdList, JobId, JobSpec, OnClose, Selector, Submit};
+use serde_json::json;
+use tempfile::TempDir;
+use tracing::warn;
+
+use super::{
+    Args,
+    follow::{Follow, Progress},
+    joblog::{self, JobLog},
+    line,
+    plan::{Plan, usual_shell},
+};
+use crate::{
+    commands::submit::{Options, describe},
+    context::Context,
+    interrupt::interrupted,
+    output::Mode,
+    parse::StdioArg,
+    server::{Server, unexpected},
+};
+
+/// Runs a command with many arguments, and waits for all.
+pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
+    check(&args.options)?;
+    let line = line::read(args.command, line::stdin)?;
+    let plan = Plan::new(line, args.shell.unwrap_or_else(usual_shell))?;
+    let done = match &args.joblog {
+        Some(path) if args.resume || args.resume_failed => joblog::read(path)?,
+        _ => Default::default(),
+    };
+    let is_left = |seq: &u32| done.get(seq).is_none_or(|exit| args.resume_failed && !exit.is_success());
+    let seqs: Vec<u32> = (1..=plan.count).filter(is_left).collect();
+    if args.dry_run {
+        return seqs.iter().try_for_each(|seq| context.out.line(&plan.command(*seq)));
+    }
+    if seqs.is_empty() {
+        warn!("There is nothing to run");
+        return Ok(());
+    }
+    let log = args.joblog.as_deref().map(|path| JobLog::open(path, args.resume || args.resume_failed)).transpose()?;
+    let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
+    let mut options = args.options;
+    let outputs = outputs(&mut options, &submit_dir)?;
+    let (profile, spec) = describe(&options, vec![], None, &submit_dir)?;
+    let server = context.server().await?;
+
+    let name = options.name.clone().unwrap_or_else(|| "run".to_owned());
+    let job = open(&server, JobSpec { name, max_fails: options.max_fails }).await?;
+    let mut stream = server.subscribe(None, Some(vec![job])).await?;
+    let pairs: Vec<(u32, u32)> = seqs.iter().map(|seq| (*seq, *seq)).collect();
+    let tasks = seqs.len() as u64;
+    let mut follow = Follow {
+        plan: &plan,
+        server: &server,
+        job,
+        profile: profile.clone(),
+        spec: spec.clone(),
+        outputs: outputs.as_ref().map(TempDir::path),
+        log,
+        retries: args.retries,
+        halt: args.halt,
+        bar: args.bar,
+        in_order: args.keep_order,
+        seqs,
+        state: Progress::of(tasks),
+    };
+    let submit = plan.submit(job, &pairs, profile, spec);
+    let work = async {
+        let submit = options.relations.apply(submit?);
+        start(&server, submit, args.retries == 1).await?;
+        follow.follow(&mut stream, &mut context.out).await?;
+        follow.print_rest(&mut context.out)
+    };
+    let result = tokio::select! {
+        result = work => result,
+        signal = interrupted()? => Err(anyhow::anyhow!("{signal}: the tasks are cancelled")),
+    };
+    finish(&server, job, result.is_err()).await;
+    result?;
+    let counts = follow.state.counts;
+    if context.out.mode() == Mode::Json {
+        let (failed, canceled) = (counts.failed, counts.canceled + counts.aborted);
+        context.out.json(&json!({ "id": job, "finished": counts.finished, "failed": failed, "canceled": canceled }))?;
+    }
+    args.exit.of(counts.finished == tasks)
+}
+
+/// Options that mean something else here.
+fn check(options: &Options) -> anyhow::Result<()> {
+    for (given, name) in [
+        (options.array.is_some(), "--array"),
+        (options.each_line.is_some(), "--each-line"),
+        (options.from_json.is_some(), "--from-json"),
+        (!options.sweep.is_empty(), "--sweep"),
+    ] {
+        if given {
+            bail!("{name} cannot be used with `hq run`: tasks are made of the arguments behind `:::`");
+        }
+    }
+    Ok(())
+}
+
+/// Lets outputs that the user says nothing of go to a directory of their own, which is there as long as what is returned.
+fn outputs(options: &mut Options, submit_dir: &Path) -> anyhow::Result<Option<TempDir>> {
+    if options.stream.is_some() || (options.stdout.is_some() && options.stderr.is_some()) {
+        return Ok(None);
+    }
+    let unusable =
+        || format!("cannot make a directory for outputs in `{}`; use --stdout and --stderr", submit_dir.display());
+    let dir = tempfile::Builder::new().prefix(".hq-run-").tempdir_in(submit_dir).with_context(unusable)?;
+    let file = |channel: &str| {
+        let path =
+            [dir.path().as_os_str(), OsStr::new("/%{TASK_ID}."), OsStr::new(channel)].map(OsStr::as_bytes).concat();
+        StdioArg::File { path: Some(path), on_close: OnClose::Keep }
+    };
+    options.stdout.get_or_insert_with(|| file("out"));
+    options.stderr.get_or_insert_with(|| file("err"));
+    Ok(Some(dir))
+}
+
+async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
+    match server.call(ClientRequest::OpenJob(spec)).await? {
+        ClientReply::Opened { job } => Ok(job),
+        other => Err(unexpected(other).into()),
+    }
+}
+
+/// Hands the tasks over; with `close`, no more will come.
+async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
+    let job = submit.job.clone();
+    server.call(ClientRequest::Submit(Box::new(submit))).await?;
+    if let (true, hq_core::JobTarget::Attach(job)) = (close, job) {
+        server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
+    }
+    Ok(())
+}
+
+/// Leaves nothing open or running behind.
+async fn finish(server: &Server, job: JobId, cancel: bool) {
+    let own = || Selector::Ids(IdList::range(job.0, 1));
+    if cancel {
+        _ = server.call(ClientRequest::CancelJobs { jobs: own(), reason: Some("hq run has ended".to_owned()) }).await;
+    }
+    _ = server.call(ClientRequest::CloseJobs(own())).await;
+}
