@@ -97,6 +97,8 @@ pub(crate) struct Mind {
 pub(crate) struct Held {
     /// None: all that could ever run its class.
     pub(crate) workers: Option<BTreeSet<WorkerId>>,
+    /// Those of them that are held for its head, which is overdue: against its equals as well.
+    pub(crate) overdue: BTreeSet<WorkerId>,
     /// The queue's rank when they were chosen.
     pub(crate) rank: Option<Rank>,
     /// Where it has a reservation, for when.

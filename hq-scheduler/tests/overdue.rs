@@ -35,8 +35,11 @@ impl Cluster {
     }
 
     fn submit_limited(&mut self, tasks: u32, request: Request, time_limit: Option<Span>) -> Ordinal {
+        self.submit_as(tasks, Profile { time_limit, ..Profile::new(request) })
+    }
+
+    fn submit_as(&mut self, tasks: u32, profile: Profile) -> Ordinal {
         let target = JobTarget::New(JobSpec::default());
-        let profile = Profile { time_limit, ..Profile::new(request) };
         let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
         let job = self.core.submit(self.now, submit).unwrap();
         self.drain();
@@ -235,4 +238,45 @@ fn what_is_kept_free_is_given_back_with_a_cancel() {
     cluster.core.cancel(cluster.now, job, None);
     cluster.drain();
     assert_eq!(cluster.running.len(), 8);
+}
+
+/// A task that is overdue holds a worker against its equals; the others of its queue hold theirs against lower priorities as before.
+#[test]
+fn the_rest_of_its_queue_keeps_lower_priorities_off() {
+    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
+    cluster.submit(8, Request::cpus(1).unwrap());
+    let big = cluster.submit(6, Request::cpus(4).unwrap());
+    let low = cluster.submit_as(8, Profile { priority: -1, ..Profile::new(Request::cpus(1).unwrap()) });
+    let all_start =
+        |cluster: &Cluster| (0..6).all(|i| cluster.core.task(big.plus(i)).unwrap().state != TaskState::Waiting);
+    let low_waits =
+        |cluster: &Cluster| (0..8).all(|i| cluster.core.task(low.plus(i)).unwrap().state == TaskState::Waiting);
+    while cluster.running.len() == 8 {
+        cluster.submit(1, Request::cpus(1).unwrap());
+        cluster.step();
+    }
+    assert!(!cluster.is_running(big), "a worker is held for the first of them");
+    while !all_start(&cluster) {
+        assert!(low_waits(&cluster));
+        cluster.step();
+    }
+    while !cluster.running.is_empty() {
+        cluster.step();
+    }
+    assert!(!low_waits(&cluster));
+}
+
+/// The next of its queue is not overdue: what was held against equals is room for them again.
+#[test]
+fn a_task_that_starts_elsewhere_leaves_its_place_to_its_equals() {
+    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
+    cluster.submit(100_000, Request::cpus(1).unwrap());
+    let big = cluster.submit(2, Request::cpus(4).unwrap());
+    while cluster.running.len() > 6 {
+        cluster.step();
+    }
+    cluster.core.join(cluster.now, WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+    cluster.drain();
+    assert!(cluster.is_running(big));
+    assert_eq!(cluster.running.len(), 9, "the big one, and all else is full");
 }

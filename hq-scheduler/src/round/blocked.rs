@@ -23,8 +23,8 @@ use crate::{
 pub(crate) struct Blockers {
     /// By class, in order of rank.
     levels: BTreeMap<ClassId, Vec<Level>>,
-    /// How many workers each queue wants to be held, its rank, and what may pass it.
-    needed: BTreeMap<QueueKey, (u64, Rank, PassRule)>,
+    /// How many workers each queue wants to be held by a rank, and what may pass it. By two ranks where its head is overdue.
+    needed: BTreeMap<(QueueKey, Rank), (u64, PassRule)>,
     /// Workers that could be held, and their place in the order; only where somebody has asked, and only so many.
     orders: BTreeMap<ClassId, HoldOrder>,
     pub(super) gives: Gives,
@@ -79,13 +79,19 @@ impl Blockers {
         let better = levels[..at].last().map_or(0, |level| level.most);
         levels.insert(at, Level { rank, key, most: better, rule });
         levels[at..].iter_mut().for_each(|level| level.most = level.most.saturating_add(needed));
-        self.needed.insert(key, (needed, rank, rule));
+        self.needed.insert((key, rank), (needed, rule));
+    }
+
+    /// What a queue wants to be held, by rank.
+    fn wants(&self, key: QueueKey) -> impl Iterator<Item = (Rank, u64, PassRule)> + '_ {
+        let all = self.needed.range((key, (i64::MIN, i64::MIN))..=(key, (i64::MAX, i64::MAX)));
+        all.map(|((_, rank), (needed, rule))| (*rank, *needed, *rule))
     }
 
     /// Queues of a set that are blocked.
     pub(super) fn among(&self, queues: &BTreeSet<QueueKey>) -> Vec<QueueKey> {
         let reserved = |key: &QueueKey| self.reservations.iter().any(|reservation| reservation.key == *key);
-        queues.iter().filter(|key| self.needed.contains_key(key) || reserved(key)).copied().collect()
+        queues.iter().filter(|key| self.wants(**key).next().is_some() || reserved(key)).copied().collect()
     }
 
     /// Of the queues of each class among `queues` that which wants most workers held: these are all that the others want, too.
@@ -94,9 +100,10 @@ impl Blockers {
         let is_reserved = |key: &QueueKey| self.reservations.iter().any(|reservation| reservation.key == *key);
         let mut of_class: BTreeMap<ClassId, (u64, QueueKey)> = BTreeMap::new();
         for key in queues.iter().filter(|key| !is_reserved(key)) {
-            if let Some((needed, ..)) = self.needed.get(key) {
-                let most = of_class.entry(key.class).or_insert((*needed, *key));
-                *most = (*most).max((*needed, *key));
+            let needed = self.wants(*key).map(|(_, needed, _)| needed).reduce(u64::saturating_add);
+            if let Some(needed) = needed {
+                let most = of_class.entry(key.class).or_insert((needed, *key));
+                *most = (*most).max((needed, *key));
             }
         }
         let reserved = queues.iter().filter(|key| is_reserved(key)).copied();
@@ -106,8 +113,11 @@ impl Blockers {
     /// Those of `queues` alone.
     pub(super) fn only(&self, queues: &[QueueKey]) -> Self {
         let mut some = Self { gives: self.gives.clone(), ..Self::default() };
-        let known = |key: &QueueKey| self.needed.get(key).map(|(needed, rank, rule)| (*rank, *key, *needed, *rule));
-        let mut ranked: Vec<(Rank, QueueKey, u64, PassRule)> = queues.iter().filter_map(known).collect();
+        let known = |key: &QueueKey| {
+            let key = *key;
+            self.wants(key).map(move |(rank, needed, rule)| (rank, key, needed, rule))
+        };
+        let mut ranked: Vec<(Rank, QueueKey, u64, PassRule)> = queues.iter().flat_map(known).collect();
         ranked.sort_unstable_by_key(|(rank, key, ..)| (*rank, *key));
         ranked.into_iter().for_each(|(rank, key, needed, rule)| some.add(rank, key, needed, rule));
         some.reservations.extend(self.reservations.iter().filter(|other| queues.contains(&other.key)).cloned());
@@ -117,13 +127,29 @@ impl Blockers {
     /// All but `queues`.
     pub(super) fn without(&self, queues: &BTreeSet<QueueKey>) -> Self {
         let reserved = self.reservations.iter().map(|reservation| &reservation.key);
-        let others = self.needed.keys().chain(reserved).filter(|key| !queues.contains(key));
-        self.only(&others.copied().collect::<Vec<QueueKey>>())
+        let others = self.needed.keys().map(|(key, _)| key).chain(reserved).filter(|key| !queues.contains(key));
+        self.only(&others.copied().collect::<BTreeSet<QueueKey>>().into_iter().collect::<Vec<QueueKey>>())
     }
 
-    /// How many workers better queues of its class want to be held, and how many they do together with this one.
-    fn span_of(&self, key: QueueKey) -> Option<(u64, u64)> {
-        self.needed.get(&key)?;
+    /// Where in the order of its class the workers are that a queue wants to be held: from how many that are held for others on to
+    /// how many with its own.
+    fn spans_of(&self, key: QueueKey) -> Vec<(u64, u64)> {
+        let mut spans: Vec<(u64, u64)> = Vec::new();
+        let mut better = 0;
+        for level in self.levels.get(&key.class).into_iter().flatten() {
+            if level.key == key {
+                match spans.last_mut().filter(|(_, end)| *end == better) {
+                    Some((_, end)) => *end = level.most,
+                    None => spans.push((better, level.most)),
+                }
+            }
+            better = level.most;
+        }
+        spans
+    }
+
+    /// The same of what it wants first.
+    fn first_span_of(&self, key: QueueKey) -> Option<(u64, u64)> {
         let levels = self.levels.get(&key.class)?;
         let at = levels.iter().position(|level| level.key == key)?;
         let better = at.checked_sub(1).and_then(|at| levels.get(at)).map_or(0, |level| level.most);
@@ -217,8 +243,7 @@ impl Scheduler {
         class: ClassId,
         worker: WorkerId,
     ) -> Option<(Rank, QueueKey, PassRule)> {
-        let least = blockers.levels.get(&class)?.first()?.most;
-        let position = self.hold_position(now, blockers, class, least, worker)?;
+        let position = self.hold_position(now, blockers, class, worker)?;
         let levels = blockers.levels.get(&class)?;
         let level = levels.get(levels.partition_point(|level| level.most <= position))?;
         Some((level.rank, level.key, level.rule))
@@ -234,39 +259,62 @@ impl Scheduler {
         if let Some(reservation) = blockers.reservations.iter().find(|reservation| reservation.key == key) {
             return Some(Some(reservation.workers.clone()));
         }
-        let (better, most) = blockers.span_of(key)?;
-        if better == 0 && self.all_are_held(key.class, most) {
+        let spans = blockers.spans_of(key);
+        if spans.first().is_some_and(|(better, most)| *better == 0 && self.all_are_held(key.class, *most)) {
             return Some(None);
         }
-        if self.all_are_held(key.class, better) {
-            return Some(Some(BTreeSet::new()));
-        }
-        let order = self.order_of(now, blockers, key.class, most);
-        let end = order.workers.len().min(usize::try_from(most).unwrap_or(usize::MAX));
-        let held = order.workers.get(usize::try_from(better).unwrap_or(usize::MAX)..end).unwrap_or_default();
-        Some(Some(held.iter().copied().filter(|worker| self.mind.makes.can(*worker, key.class)).collect()))
+        spans
+            .into_iter()
+            .map(|span| self.workers_in(now, blockers, key.class, span))
+            .reduce(|mut all, more| {
+                all.extend(more);
+                all
+            })
+            .map(Some)
     }
 
-    /// The worker's place in the order in which places are held for a class; exact only where fewer than `needed` workers
-    /// could be.
-    fn hold_position(
+    /// Workers that are held for the head of a queue that is overdue, and so against its equals as well.
+    pub(super) fn holders_of_overdue(&self, now: Tick, blockers: &mut Blockers, key: QueueKey) -> BTreeSet<WorkerId> {
+        let span = blockers.first_span_of(key).filter(|_| self.is_overdue(key));
+        span.map(|span| self.workers_in(now, blockers, key.class, span)).unwrap_or_default()
+    }
+
+    /// Workers of some places in the order in which places are held for a class.
+    fn workers_in(
         &self,
         now: Tick,
         blockers: &mut Blockers,
         class: ClassId,
-        needed: u64,
-        worker: WorkerId,
-    ) -> Option<u64> {
-        if self.all_are_held(class, needed) {
-            let gives = self.lives_for(now, worker, class) && self.could_give(now, &blockers.gives, worker, class);
-            return (self.mind.makes.can(worker, class) && gives).then_some(0);
+        (better, most): (u64, u64),
+    ) -> BTreeSet<WorkerId> {
+        if self.all_are_held(class, better) {
+            return BTreeSet::new();
         }
-        self.order_of(now, blockers, class, needed).places.get(&worker).copied()
+        let order = self.order_of(now, blockers, class, most);
+        let end = order.workers.len().min(usize::try_from(most).unwrap_or(usize::MAX));
+        let held = order.workers.get(usize::try_from(better).unwrap_or(usize::MAX)..end).unwrap_or_default();
+        held.iter().copied().filter(|worker| self.mind.makes.can(*worker, class)).collect()
     }
 
-    /// At least the first `needed` workers in the order in which places are held for a class, and as many as its queues want.
-    fn order_of<'a>(&self, now: Tick, blockers: &'a mut Blockers, class: ClassId, needed: u64) -> &'a HoldOrder {
-        let most = blockers.levels.get(&class).and_then(|levels| levels.last()).map_or(needed, |level| level.most);
+    /// The worker's place in the order in which places are held for a class. Those that come after all that hold one for a queue
+    /// which does not want all have the same.
+    fn hold_position(&self, now: Tick, blockers: &mut Blockers, class: ClassId, worker: WorkerId) -> Option<u64> {
+        let levels = blockers.levels.get(&class)?;
+        let few = levels.partition_point(|level| !self.all_are_held(class, level.most));
+        let wanted = few.checked_sub(1).and_then(|at| levels.get(at)).map_or(0, |level| level.most);
+        let all = few < levels.len();
+        if wanted > 0 {
+            let place = self.order_of(now, blockers, class, wanted).places.get(&worker).copied();
+            if place.is_some() || !all {
+                return place;
+            }
+        }
+        let gives = self.lives_for(now, worker, class) && self.could_give(now, &blockers.gives, worker, class);
+        (self.mind.makes.can(worker, class) && gives).then_some(wanted)
+    }
+
+    /// At least the first `most` workers in the order in which places are held for a class.
+    fn order_of<'a>(&self, now: Tick, blockers: &'a mut Blockers, class: ClassId, most: u64) -> &'a HoldOrder {
         let known = blockers.orders.entry(class).or_default();
         if known.most < most {
             let workers = self.hold_order(now, &blockers.gives, class, most);

@@ -18,9 +18,13 @@ impl Scheduler {
         let keys: BTreeSet<QueueKey> = self.mind.held.keys().chain(&blockers.in_the_way).copied().collect();
         for key in keys {
             let rank = self.mind.ranks.of(key);
+            let overdue = self.holders_of_overdue(now, blockers, key);
+            let at = blockers.reserved_at(key);
             let before = match self.holders(now, blockers, key) {
-                Some(workers) => self.mind.held.insert(key, Held { workers, rank, at: blockers.reserved_at(key) }),
-                None if self.holds_all(now, key) => self.mind.held.insert(key, Held { workers: None, rank, at: None }),
+                Some(workers) => self.mind.held.insert(key, Held { workers, overdue, rank, at }),
+                None if self.holds_all(now, key) => {
+                    self.mind.held.insert(key, Held { workers: None, overdue, rank, at: None })
+                }
                 None => self.mind.held.remove(&key),
             };
             if let Some(before) = before {
@@ -61,6 +65,10 @@ impl Scheduler {
     /// What is not held any more for a queue has room.
     fn release(&mut self, key: QueueKey, before: &Held) {
         let after = self.mind.held.get(&key);
+        if let Some(after) = after {
+            // For equals there is room again where no more is held than for what goes by its rank.
+            self.mind.dirty_workers.extend(before.overdue.difference(&after.overdue));
+        }
         let released: Vec<WorkerId> = match (&before.workers, after.map(|held| &held.workers)) {
             // The head of the queue has got a place, and the next one is not first; or what is reserved is for later now, and
             // more can be done before.

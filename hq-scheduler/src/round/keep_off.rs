@@ -13,7 +13,7 @@ impl Scheduler {
         ranked.sort_unstable();
         let mut blockers = Blockers::default();
         for (rank, key) in ranked {
-            if !self.block_overdue(&mut blockers, key, rank) {
+            if !self.block_overdue(now, &mut blockers, key, rank) {
                 self.block(now, &mut blockers, key, rank);
             }
         }

@@ -121,26 +121,37 @@ impl Scheduler {
 
     /// Notes that what is left of a queue has no room.
     pub(super) fn block_waiting(&mut self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        if !self.block_overdue(blockers, key, rank) {
+        if !self.block_overdue(now, blockers, key, rank) {
             self.block(now, blockers, key, rank);
             self.note_waiting(now, key, rank);
         }
     }
 
-    /// If a queue is overdue, a worker is held for it, for a gang as many as it needs.
-    pub(super) fn block_overdue(&self, blockers: &mut Blockers, key: QueueKey, rank: Rank) -> bool {
-        let is_overdue = self.mind.waits.overdue.contains_key(&key);
-        if is_overdue {
-            let gang = self.state.classes.get(key.class).is_gang();
-            blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
-            blockers.in_the_way.insert(key);
+    /// If the head of a queue is overdue, a worker is held for it before all of its rank, for a gang as many as it needs; for the
+    /// rest of the queue as for any other.
+    pub(super) fn block_overdue(&self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) -> bool {
+        if !self.is_overdue(key) {
+            return false;
         }
-        is_overdue
+        let gang = self.state.classes.get(key.class).is_gang();
+        blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
+        blockers.in_the_way.insert(key);
+        if let Some((needed @ 2.., rule @ (PassRule::Gap | PassRule::Strict))) = self.needed(now, key)
+            && !gang
+        {
+            blockers.add(rank, key, needed - 1, rule);
+        }
+        true
+    }
+
+    /// Whether the head of a queue is overdue.
+    pub(super) fn is_overdue(&self, key: QueueKey) -> bool {
+        self.mind.waits.overdue.contains_key(&key)
     }
 
     /// The rank by which a queue keeps others off, or goes past them: a better one where it is overdue.
     pub(super) fn rank_to_others(&self, key: QueueKey, rank: Rank) -> Rank {
-        if self.mind.waits.overdue.contains_key(&key) { before(rank) } else { rank }
+        if self.is_overdue(key) { before(rank) } else { rank }
     }
 
     /// Whether a worker is held for an overdue task, so that a lane of another class of no better rank has to end there.
@@ -148,7 +159,7 @@ impl Scheduler {
         self.mind.waits.overdue.keys().any(|key| {
             key.class != class
                 && self.mind.ranks.of(*key).is_some_and(|other| other <= rank)
-                && self.mind.held.get(key).is_some_and(|held| self.holds(*key, held, worker))
+                && self.mind.held.get(key).is_some_and(|held| held.overdue.contains(&worker))
         })
     }
 
