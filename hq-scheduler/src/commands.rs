@@ -139,6 +139,7 @@ impl Scheduler {
     /// Another policy decides: nothing of the one before stays.
     pub(crate) fn follow_policy(&mut self) {
         self.mind.settled.clear();
+        self.mind.deep.forget_ranks();
         self.mind.waits = Default::default();
         self.mind.moved.extend(self.state.ready.keys().copied());
         self.mind.known_places.clear();

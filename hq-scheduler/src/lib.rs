@@ -27,6 +27,7 @@
 mod api;
 pub mod autoscale;
 mod commands;
+mod deep;
 mod demand;
 mod effort;
 mod explain;

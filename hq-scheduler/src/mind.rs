@@ -9,6 +9,7 @@ use hq_core::{ClassId, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, Span, Ta
 
 use crate::{
     CancelToken, Effort,
+    deep::Deep,
     idle::Idle,
     lanes_of_submit::LanesOfSubmit,
     policy::{Rank, Typical},
@@ -25,8 +26,7 @@ pub(crate) struct Mind {
     pub(crate) lanes: BTreeMap<GrantId, LaneMind>,
     /// Lanes whose backlog may want more, or that may be over.
     pub(crate) hungry: BTreeSet<GrantId>,
-    /// Lanes with tasks that have not started, by class; never an empty set.
-    pub(crate) deep: BTreeMap<ClassId, BTreeSet<GrantId>>,
+    pub(crate) deep: Deep,
     pub(crate) lanes_of_submit: LanesOfSubmit,
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,
     /// How many of them each worker has.
@@ -133,23 +133,6 @@ pub(crate) struct Withdrawal {
 }
 
 impl Mind {
-    /// Whether a lane of a class has tasks that have not started.
-    pub(crate) fn is_deep(&self, class: ClassId, grant: GrantId) -> bool {
-        self.deep.get(&class).is_some_and(|lanes| lanes.contains(&grant))
-    }
-
-    /// Notes whether it has.
-    pub(crate) fn set_deep(&mut self, class: ClassId, grant: GrantId, is_deep: bool) {
-        if is_deep {
-            self.deep.entry(class).or_default().insert(grant);
-        } else if let Some(lanes) = self.deep.get_mut(&class) {
-            lanes.remove(&grant);
-            if lanes.is_empty() {
-                self.deep.remove(&class);
-            }
-        }
-    }
-
     /// Something has happened in a lane.
     pub(crate) fn stir(&mut self, grant: GrantId) {
         self.stirred.extend(self.awaited.get(&grant).into_iter().flatten());

@@ -117,7 +117,7 @@ impl Scheduler {
                 if let Some(main) = workers.first() {
                     *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
                 }
-                self.mind.set_deep(*class, *grant, !tasks.is_empty());
+                self.mind.deep.set(*class, *grant, !tasks.is_empty());
                 self.charge(at, *grant);
             }
             Fact::GrantExtended { grant, .. }
@@ -146,7 +146,7 @@ impl Scheduler {
     fn note_depth(&mut self, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
         let started = u64::from(lane.running.is_some());
-        self.mind.set_deep(lane.class, grant, lane.tasks.len() > started);
+        self.mind.deep.set(lane.class, grant, lane.tasks.len() > started);
     }
 
     fn close_lane_books(&mut self, at: Tick, grant: GrantId) {
@@ -162,7 +162,7 @@ impl Scheduler {
                 runs.remove(&lane.worker());
             }
         }
-        self.mind.set_deep(lane.class, grant, false);
+        self.mind.deep.set(lane.class, grant, false);
         self.mind.lanes_of_submit.close(&self.state, grant, lane);
         let mind = self.mind.lanes.remove(&grant).unwrap_or_default();
         if let Some(not_after) = mind.not_after {

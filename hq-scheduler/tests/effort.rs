@@ -205,3 +205,41 @@ fn queues_of_one_class_cost_what_one_does() {
         assert_eq!(plain(few), plain(many), "{few:?} {many:?}");
     }
 }
+
+/// What the loss of a worker takes where every lane has a backlog of one class, and the tasks of another one, of such a priority,
+/// come back and find no room.
+fn loss_among_backlogs(workers: u32, priority: i32) -> Effort {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    (0..workers).for_each(|_| join(&mut core));
+    let array = |tasks, cpus, priority| {
+        let profile = Profile { priority, ..Profile::new(Request::cpus(cpus).unwrap()) };
+        Submit::array(JobTarget::New(JobSpec::default()), TaskIds::Next(tasks), "program", vec![].into(), profile)
+    };
+    let big = core.submit(Tick(1), array(3, CPUS, priority)).unwrap();
+    let (big_ones, _) = round(&mut core, Tick(1), Effort::default());
+    core.submit(Tick(1), array(1_000_000, 1, 0)).unwrap();
+    let (small_ones, _) = round(&mut core, Tick(1), Effort::default());
+    assert_eq!((big_ones.len(), small_ones.len() as u32), (3, (workers - 3) * CPUS), "{big:?}");
+    let now = later();
+    for (worker, grant, task) in small_ones {
+        let ended = RunEnd { task, age: Span(0), took: Span::millis(1), outcome: Outcome::Finished };
+        let lane = LaneReport { grant, ended: vec![ended], started: None };
+        core.handle_event(now, News::Report { worker, lane });
+        round(&mut core, now, Effort::default());
+    }
+    let before = core.effort();
+    let reason = hq_core::LossReason::ConnectionLost;
+    core.handle_event(now, News::WorkerLost { worker: big_ones[0].0, reason });
+    round(&mut core, now, before).1
+}
+
+#[test]
+fn a_loss_looks_at_backlogs_that_are_in_the_way() {
+    for workers in [20, 200] {
+        let equal = loss_among_backlogs(workers, 0);
+        assert_eq!(equal.lanes, 0, "no backlog is behind what came back: {equal:?}");
+        let better = loss_among_backlogs(workers, 1);
+        assert_eq!(better.lanes, u64::from(CPUS), "one worker is held for what came back: {better:?}");
+    }
+}

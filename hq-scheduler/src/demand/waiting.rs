@@ -30,9 +30,9 @@ impl Waiting {
             counts.insert(*key, (core.rank(now, *key), head, set.len()));
         }
         // What is being called back is for somebody who is there.
-        let stays = |grant: &&GrantId| core.mind.lanes.get(grant).is_none_or(|lane| lane.recalls.is_empty());
-        let deep = core.mind.deep.values().flatten().filter(stays);
-        for lane in deep.filter_map(|grant| core.state.grants.get(grant)) {
+        let stays = |grant: &GrantId| core.mind.lanes.get(grant).is_none_or(|lane| lane.recalls.is_empty());
+        let deep = core.mind.deep.all().filter(stays);
+        for lane in deep.filter_map(|grant| core.state.grants.get(&grant)) {
             // The first one may be starting right now.
             let mut skip = u64::from(lane.running.is_none());
             for range in lane.backlog() {

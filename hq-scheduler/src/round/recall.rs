@@ -30,16 +30,16 @@ impl Scheduler {
 
     /// Calls back what is in the way of queues that got tasks and are blocked.
     fn call_back_for_better(&mut self, now: Tick, queues: Vec<QueueKey>, mut fresh: Blockers) {
+        let Some(best) = fresh.best_rank() else { return };
         let mut due: Vec<GrantId> = Vec::new();
-        let best = fresh.best_rank();
         let mut held: BTreeMap<(Rank, WorkerId), bool> = BTreeMap::new();
-        let lanes = self.deep_lanes_for(now, &queues, &mut fresh);
+        let lanes = self.deep_lanes_for(now, &queues, best, &mut fresh);
         self.mind.effort.lanes += lanes.len() as u64;
         for grant in lanes {
             let Some(lane) = self.state.grants.get(&grant) else { continue };
             let Some(next) = lane.next() else { continue };
             let Some((rank, key)) = self.rank_of_task(now, next) else { continue };
-            if best.is_none_or(|best| best >= rank) {
+            if best >= rank {
                 continue;
             }
             let mut is_held = |worker: &WorkerId| {
@@ -67,33 +67,41 @@ impl Scheduler {
         }
     }
 
-    /// Lanes with a backlog on workers that are held for some of the queues; others among them where they are few.
-    fn deep_lanes_for(&self, now: Tick, queues: &[QueueKey], blockers: &mut Blockers) -> Vec<GrantId> {
-        if self.mind.deep.is_empty() {
-            return vec![];
-        }
-        let all = || {
-            let mut lanes: Vec<GrantId> = self.mind.deep.values().flatten().copied().collect();
-            lanes.sort_unstable();
-            lanes
-        };
-        if self.mind.deep.values().map(BTreeSet::len).sum::<usize>() <= FEW {
-            return all();
+    /// Lanes whose backlogs begin behind `best`, on workers that are held for some of the queues; others among them where they are
+    /// few.
+    fn deep_lanes_for(&mut self, now: Tick, queues: &[QueueKey], best: Rank, blockers: &mut Blockers) -> Vec<GrantId> {
+        let lanes = self.deep_behind(now, best);
+        if lanes.len() <= FEW {
+            return lanes;
         }
         let mut workers = BTreeSet::new();
         for key in blockers.greediest(queues) {
             match self.holders(now, blockers, key) {
                 Some(Some(holders)) => workers.extend(holders),
-                Some(None) => return all(),
+                Some(None) => return lanes,
                 None => {}
             }
         }
         let workers = workers.iter().filter_map(|worker| self.state.workers.get(worker));
-        let grants: BTreeSet<GrantId> =
+        let there: BTreeSet<GrantId> =
             workers.flat_map(|worker| worker.grants.iter().chain(&worker.gang)).copied().collect();
-        let is_deep =
-            |grant: &GrantId| self.state.grants.get(grant).is_some_and(|lane| self.mind.is_deep(lane.class, *grant));
-        grants.into_iter().filter(is_deep).collect()
+        lanes.into_iter().filter(|grant| there.contains(grant)).collect()
+    }
+
+    /// Lanes whose backlogs begin behind `best`; where ranks do not last, all.
+    fn deep_behind(&mut self, now: Tick, best: Rank) -> Vec<GrantId> {
+        if !self.policies.order().keeps_ranks() {
+            let mut lanes: Vec<GrantId> = self.mind.deep.all().collect();
+            lanes.sort_unstable();
+            return lanes;
+        }
+        for grant in self.mind.deep.take_unranked() {
+            let next = self.state.grants.get(&grant).and_then(|lane| lane.next());
+            if let Some((rank, _)) = next.and_then(|next| self.rank_of_task(now, next)) {
+                self.mind.deep.rank(grant, rank);
+            }
+        }
+        self.mind.deep.worse_than(best)
     }
 
     /// Whether tasks that came to a queue have no consequence: as many others wait there already as could matter.
@@ -108,14 +116,14 @@ impl Scheduler {
             return;
         }
         let alone = |class: &ClassId| !self.mind.ranks.waits(*class) && !self.state.classes.get(*class).is_gang();
-        let classes: Vec<ClassId> = self.mind.deep.keys().copied().filter(alone).collect();
+        let classes: Vec<ClassId> = self.mind.deep.classes().filter(alone).collect();
         for class in classes {
             let rooms = workers.iter().map(|worker| (*worker, self.room(now, *worker, class)));
             let rooms: Vec<(WorkerId, u64)> = rooms.filter(|(_, room)| *room > 0).collect();
             if rooms.is_empty() {
                 continue;
             }
-            let grants: Vec<GrantId> = self.mind.deep.get(&class).into_iter().flatten().copied().collect();
+            let grants: Vec<GrantId> = self.mind.deep.of_class(class).collect();
             self.mind.effort.lanes += grants.len() as u64;
             self.call_back_share(class, &grants, rooms.iter().map(|(_, room)| *room).sum());
             // Whether that was enough is seen when they have answered.
