@@ -102,7 +102,7 @@ pub enum Fact {
         /// The variant granted.
         variant: u8,
         /// The exact indices; empty for a gang.
-        allocation: Allocation,
+        allocation: Arc<Allocation>,
         /// The first tasks.
         tasks: Vec<OrdinalRange>,
     },

@@ -126,7 +126,7 @@ pub struct Open {
     /// How many variants the class has.
     pub variants: u8,
     /// The indices its tasks use.
-    pub allocation: Allocation,
+    pub allocation: Arc<Allocation>,
     /// For a gang: host names of its workers, the main one (this one) first.
     pub hosts: Vec<String>,
     /// The tasks, to be run in this order, one at a time.

@@ -72,7 +72,7 @@ fn every_fact() -> Vec<Fact> {
             workers: vec![worker_id],
             class: ClassId(1),
             variant: 1,
-            allocation,
+            allocation: allocation.into(),
             tasks: tasks.clone(),
         },
         Fact::GrantExtended { grant, tasks: tasks.clone() },

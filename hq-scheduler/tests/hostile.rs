@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, Amount, ClassId, DepKind, Deps, Epoch, Fact, GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal,
-    OrdinalRange, Outcome, Owner, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd,
-    Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Amount, ClassId, DepKind, Deps, Epoch, Fact, GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange,
+    Outcome, Owner, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd, Span, Submit,
+    TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler, WorkerType};
 
@@ -202,7 +202,7 @@ fn records_that_contradict_each_other_are_refused() {
             workers: vec![WorkerId(1)],
             class: ClassId(0),
             variant: 0,
-            allocation: Allocation::default(),
+            allocation: Default::default(),
             tasks: vec![tasks],
         };
         assert!(replayed.replay(&Record { at: NOW, fact }).unwrap_err().contains("do not wait"));

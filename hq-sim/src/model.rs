@@ -202,7 +202,7 @@ impl Model {
             Fact::GrantOpened { grant, workers, variant, allocation, tasks, .. } => {
                 let first = each(tasks).next().and_then(|task| self.tasks.get(&task));
                 let is_gang = first.is_some_and(|task| task.profile().variants.is_gang());
-                let (workers, allocation) = (workers.clone(), allocation.clone());
+                let (workers, allocation) = (workers.clone(), (**allocation).clone());
                 let opened = ModelGrant {
                     workers,
                     variant: *variant,

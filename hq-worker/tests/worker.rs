@@ -103,7 +103,7 @@ fn lane(kind: &str, shared: Vec<u8>, count: u32) -> [ToWorker; 2] {
         request: Arc::new(Request::cpus(1).unwrap()),
         variant: 0,
         variants: 1,
-        allocation: Allocation(vec![common::granted("cpus", Amount::ONE, &[0])]),
+        allocation: Allocation(vec![common::granted("cpus", Amount::ONE, &[0])]).into(),
         hosts: vec![],
         work: vec![work(0, count)],
         not_after: None,

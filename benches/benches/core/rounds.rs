@@ -129,7 +129,7 @@ fn single_events() {
         })
     });
     print("one join", 500, |_| timed(&mut core, Tick(4_000), |core, now| drop(core.join(now, worker()))));
-    print("one loss of a worker with about two tasks", 500, |nth| {
+    print("one loss of a worker with twelve tasks on average", 500, |nth| {
         let news = News::WorkerLost { worker: WorkerId(nth as u32 + 1), reason: LossReason::ConnectionLost };
         timed(&mut core, Tick(5_000), |core, now| core.handle_event(now, news))
     });
@@ -139,6 +139,8 @@ fn single_events() {
             submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
         })
     });
+    let running = |job: &JobId| core.job(*job).map_or(0, |job| job.counts.running);
+    println!("of the job of which most runs, {} tasks do", jobs.iter().map(running).max().unwrap_or(0));
     print("one cancel of a job of 10,000 tasks", 100, |nth| {
         timed(&mut core, Tick(6_000), |core, now| {
             let _ = core.cancel(now, jobs[nth as usize], None);

@@ -65,7 +65,7 @@ impl GrantBook {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{Allocation, ClassId, Epoch, LossReason};
+    use hq_core::{ClassId, Epoch, LossReason};
 
     use super::*;
 
@@ -75,7 +75,7 @@ mod tests {
         let name = |n| GrantId { epoch: Epoch(1), n };
         for (n, workers) in [(1, vec![WorkerId(1), WorkerId(2), WorkerId(3)]), (2, vec![WorkerId(4)])] {
             let (class, tasks) = (ClassId(0), vec![]);
-            let allocation = Allocation::default();
+            let allocation = Default::default();
             book.apply(&Fact::GrantOpened { grant: name(n), workers, class, variant: 1, allocation, tasks });
         }
         let lose = |book: &mut GrantBook, worker| {

@@ -34,7 +34,7 @@ impl LaneState {
             request: Arc::clone(&open.request),
             variant: open.variant,
             variants: open.variants,
-            allocation: open.allocation.clone(),
+            allocation: (*open.allocation).clone(),
             hosts: open.hosts.clone(),
             server_uid: server_uid.to_owned(),
         };

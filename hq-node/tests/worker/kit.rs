@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, Blob, Epoch, FromWorker, GrantId, JobId, LossReason, Open, Ordinal, OrdinalRange, Outcome, Parts,
-    Report, Request, RunId, Span, SubmitBody, SubmitId, Tick, ToWorker, Welcome, Work, WorkRun, WorkerConfig, WorkerId,
-    WorkerResources, idlist,
+    Blob, Epoch, FromWorker, GrantId, JobId, LossReason, Open, Ordinal, OrdinalRange, Outcome, Parts, Report, Request,
+    RunId, Span, SubmitBody, SubmitId, Tick, ToWorker, Welcome, Work, WorkRun, WorkerConfig, WorkerId, WorkerResources,
+    idlist,
 };
 use hq_node::{StopHow, WorkerInput, WorkerNode, WorkerOutput};
 
@@ -126,7 +126,7 @@ pub(crate) fn opened(n: u32, work: Vec<Work>) -> Open {
         request: Arc::new(Request::cpus(1).unwrap()),
         variant: 0,
         variants: 1,
-        allocation: Allocation::default(),
+        allocation: Default::default(),
         hosts: vec![],
         work,
         not_after: None,

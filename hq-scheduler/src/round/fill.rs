@@ -3,6 +3,8 @@
 //! Few classes and few ways: all combinations are tried, so that what is placed is worth most (a small knapsack). Else numbers
 //! alone are combined (`combine`), and what comes out is tried on the exact indices.
 
+use std::sync::Arc;
+
 use hq_core::{Allocation, Request};
 
 use super::{
@@ -34,7 +36,7 @@ pub(super) struct Placed {
     /// The variant.
     pub(super) variant: u8,
     /// What it got.
-    pub(super) allocation: Allocation,
+    pub(super) allocation: Arc<Allocation>,
 }
 
 /// How many of each way make a combination of great value: at most `waiting[class]` tasks of each class and `most` in all, each
@@ -141,7 +143,7 @@ pub(super) fn fit(pools: &Pools, way: &Way<'_>, waiting: &[u64], most: u64) -> u
 
 /// Takes one, if it fits.
 pub(super) fn take(pools: &mut Pools, way: &Way<'_>) -> Option<Placed> {
-    let allocation = pools.allocate(way.request)?;
+    let allocation = Arc::new(pools.allocate(way.request)?);
     pools.take(&allocation).then_some(Placed { class: way.class, variant: way.variant, allocation })
 }
 

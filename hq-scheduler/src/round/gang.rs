@@ -1,8 +1,11 @@
 //! Gangs: n whole workers of one group at once, or none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use hq_core::{Allocation, ClassId, Fact, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
+use hq_core::{ClassId, Fact, Open, OrdinalRange, Span, Tick, ToWorker, WorkerId};
 
 use super::{
     blocked::{Asker, Blockers},
@@ -101,15 +104,14 @@ impl Scheduler {
             workers: members,
             class: key.class,
             variant: 0,
-            allocation: Allocation::default(),
+            allocation: Arc::default(),
             tasks: tasks.clone(),
         };
         self.emit(now, fact, &mut Effects::default());
         let Some(request) = self.state.classes.get(key.class).requests.first().cloned() else { return };
         let not_after = self.limit_lane(grant, deadline, &request).map(|limit| limit.since(now));
         let work = self.work_for(main, &tasks);
-        let open =
-            Open { grant, request, variant: 0, variants: 1, allocation: Allocation::default(), hosts, work, not_after };
+        let open = Open { grant, request, variant: 0, variants: 1, allocation: Arc::default(), hosts, work, not_after };
         self.actions.push_back(Action::Send { worker: main, message: ToWorker::Open(Box::new(open)) });
     }
 }

@@ -1,6 +1,9 @@
 //! Places for the tasks of one queue: the placement ranks them, the core takes one after the other while they fit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
 
@@ -23,7 +26,7 @@ pub(crate) const LANES_MAX: usize = 16_384;
 pub(super) struct Slot {
     pub(super) worker: WorkerId,
     pub(super) variant: u8,
-    pub(super) allocation: Allocation,
+    pub(super) allocation: Arc<Allocation>,
     /// Those of one turn get their first tasks before those of the next, in order of their workers.
     pub(super) turn: usize,
 }
@@ -104,7 +107,8 @@ impl Scheduler {
             // What it takes changes the keys of all places there.
             *places = self.places(id, room, requests);
             anew.extend(places.iter().copied());
-            slots.push(Slot { worker: id, variant, allocation, turn: slots.len() });
+            let (allocation, turn) = (Arc::new(allocation), slots.len());
+            slots.push(Slot { worker: id, variant, allocation, turn });
         }
         slots
     }

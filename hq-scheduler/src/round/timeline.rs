@@ -143,7 +143,7 @@ impl Scheduler {
         let from = timeline.last.map_or(Bound::Unbounded, Bound::Excluded);
         for grant in known.grants.range((from, Bound::Unbounded)) {
             let Some(lane) = self.state.grants.get(grant) else { continue };
-            timeline.ends.entry(self.expected_end(now, lane)).or_default().push(lane.allocation.clone());
+            timeline.ends.entry(self.expected_end(now, lane)).or_default().push((*lane.allocation).clone());
             timeline.last = Some(*grant);
         }
     }

@@ -182,7 +182,7 @@ impl State {
         workers: &[WorkerId],
         class: ClassId,
         variant: u8,
-        allocation: &Allocation,
+        allocation: &Arc<Allocation>,
         tasks: &[OrdinalRange],
     ) -> Result<(), String> {
         if !self.classes.has(class) {

@@ -105,7 +105,7 @@ pub(crate) struct Grant {
     pub(crate) workers: Vec<WorkerId>,
     pub(crate) class: ClassId,
     pub(crate) variant: u8,
-    pub(crate) allocation: Allocation,
+    pub(crate) allocation: Arc<Allocation>,
     pub(crate) opened: Tick,
     /// Its tasks in order, the running one first. May hold tasks that have ended for the books and not yet at the worker.
     pub(crate) tasks: TaskQueue,

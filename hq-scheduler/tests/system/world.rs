@@ -167,7 +167,7 @@ impl World {
                 let lane = Lane {
                     worker,
                     hosts,
-                    allocation: open.allocation.clone(),
+                    allocation: (*open.allocation).clone(),
                     waiting: tasks(&open.work),
                     running: None,
                     holds: false,

@@ -128,7 +128,7 @@ impl Case {
                 let Ordinal(task) = tasks.first()?.start;
                 let worker = workers.first()?.0.checked_sub(first_worker)? as usize;
                 let kind = *kinds.get((task - first_task) as usize)?;
-                Some(Placed { worker, kind, variant, allocation })
+                Some(Placed { worker, kind, variant, allocation: (*allocation).clone() })
             }
             _ => None,
         });

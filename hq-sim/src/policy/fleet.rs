@@ -41,8 +41,14 @@ impl Fleet {
         match message {
             ToWorker::Open(open) => {
                 let (is_gang, backlog) = (open.request.nodes() > 0, tasks_of(&open.work).collect());
-                let lane =
-                    Lane { worker, is_gang, allocation: open.allocation, backlog, running: None, closing: false };
+                let lane = Lane {
+                    worker,
+                    is_gang,
+                    allocation: (*open.allocation).clone(),
+                    backlog,
+                    running: None,
+                    closing: false,
+                };
                 self.lanes.insert(open.grant, lane);
                 self.start_and_tell(now, open.grant);
             }

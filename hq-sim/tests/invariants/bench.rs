@@ -108,7 +108,7 @@ pub(crate) fn opened(n: u32, workers: &[u32], allocation: Allocation, task: u64)
         workers: workers.iter().copied().map(WorkerId).collect(),
         class: ClassId(0),
         variant: 0,
-        allocation,
+        allocation: allocation.into(),
         tasks: vec![OrdinalRange::one(Ordinal(task))],
     }
 }

@@ -246,7 +246,7 @@ fn i15_work_for_the_gone() {
         request: Arc::new(one_cpu()),
         variant: 0,
         variants: 1,
-        allocation: cpu(0),
+        allocation: cpu(0).into(),
         hosts: vec![],
         work: vec![],
         not_after: None,
