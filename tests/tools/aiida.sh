@@ -33,7 +33,7 @@ aiida-hq server info hq >"$room/info" 2>&1 || fail "aiida-hq server info: $(tail
 grep -q 'Start date' "$room/info" || fail "aiida-hq server info has no row 'Start date'"
 start_worker
 
-python "$here/aiida.py" "$room" >>"$room/log" 2>"$room/err" ||
+python "$here/aiida_calculations.py" "$room" >>"$room/log" 2>"$room/err" ||
     fail "$(grep '^aiida.sh: ' "$room/err" | sed 's/^aiida.sh: //' | grep . || tail -n 1 "$room/err")"
 if grep -q 'there was some text in stderr\|non-empty stderr' "$room/log" "$room/err"; then
     fail "hq wrote to stderr: $(grep -h 'stderr' "$room/log" "$room/err" | head -n 1)"

@@ -95,12 +95,14 @@ rule long:
     shell: "sleep 600"
 SNAKE
 cd "$room/long"
-# Its own process, not one of `timeout`, so that the signal reaches it; TERM, as a shell lets its background ignore INT.
+# Job control, as without it a shell lets its background ignore the interruption.
+set -m
 snakemake --executor cluster-generic --jobs 8 --seconds-between-status-checks 1 "${full[@]}" >log 2>&1 &
 snakemake=$!
+set +m
 two_run_one_waits() { in_state RUNNING 2 && in_state WAITING 1; }
 wait_for "two long jobs to run and one to wait" two_run_one_waits
-kill -TERM $snakemake
+kill -INT $snakemake
 code=0
 wait $snakemake || code=$?
 [ $code -ne 0 ] || fail "Snakemake was interrupted and yet exited with 0"
