@@ -12,11 +12,12 @@ Examples:
   hq job status last
   hq job status --snakemake 17
 
-Snakemake (executor cluster-generic):
+Snakemake (executor cluster-generic; the command that cancels has to be one word):
+  printf '#!/bin/sh\\nexec hq job cancel \"$@\"\\n' >hq-cancel && chmod +x hq-cancel
   snakemake --executor cluster-generic \\
     --cluster-generic-submit-cmd 'hq --output-mode=quiet submit --cpus {threads}' \\
     --cluster-generic-status-cmd 'hq job status --snakemake' \\
-    --cluster-generic-cancel-cmd 'hq job cancel'")]
+    --cluster-generic-cancel-cmd ./hq-cancel")]
 pub(crate) struct Args {
     /// Which job: `last` or an id
     #[arg(value_name = "JOB", value_parser = parse::reader(parse::job))]
