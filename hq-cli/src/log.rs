@@ -24,7 +24,8 @@ use crate::output::inert;
 pub(crate) fn init(debug: bool) {
     let rust_log = std::env::var("RUST_LOG").unwrap_or_default();
     let lines = Lines { long: debug || rust_log.contains("debug") };
-    let builder = tracing_subscriber::fmt().with_writer(io::stderr).event_format(lines);
+    // Where nobody reads standard error any more there is nobody to tell that either; the default is to panic.
+    let builder = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false).event_format(lines);
     let level = if debug { LevelFilter::DEBUG } else { LevelFilter::INFO };
     // Fails only where a logger is set already, which then stays. The filter by target costs a client too much to be
     // made for nothing.

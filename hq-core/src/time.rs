@@ -73,10 +73,13 @@ impl From<Span> for Duration {
     }
 }
 
-const UNITS: [(&str, u64); 6] =
-    [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
+/// Units of a day and more, which are words: more than one has an `s` at its end. A year has 365.25 days, a month a twelfth of it
+/// rounded, as the crate `humantime` has it.
+const LONG_UNITS: [(&str, u64); 3] =
+    [("year", 31_557_600_000_000), ("month", 2_630_016_000_000), ("day", 86_400_000_000)];
+const UNITS: [(&str, u64); 5] = [("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
-/// `1h 10m 15s`, `1s 200ms`, `500ms`; `0s` for none.
+/// `15days 2m`, `1h 10m 15s`, `1s 200ms`, `500ms`; `0s` for none.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -84,6 +87,14 @@ impl fmt::Display for Span {
         }
         let mut rest = self.0;
         let mut separator = "";
+        for (name, size) in LONG_UNITS {
+            let count = rest / size;
+            if count > 0 {
+                write!(f, "{separator}{count}{name}{}", if count > 1 { "s" } else { "" })?;
+                rest %= size;
+                separator = " ";
+            }
+        }
         for (name, size) in UNITS {
             if rest >= size {
                 write!(f, "{separator}{}{name}", rest / size)?;

@@ -1,6 +1,11 @@
 //! `hq server start`, `stop`, `info` and `wait`.
 
-use std::{fs, thread, time::Duration};
+use std::{
+    fs,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 use hq_tests::{Cluster, Signal, Table, eventually, finish, hq_binary};
 use serde_json::Value;
@@ -219,7 +224,7 @@ fn a_reader_that_goes_away_is_no_error() {
     let cluster = Cluster::start();
     let script =
         format!("{} --server-dir server job list --all | true; echo ${{PIPESTATUS[0]}}", hq_binary().display());
-    let output = finish(std::process::Command::new("bash").args(["-c", &script]).current_dir(cluster.dir()));
+    let output = finish(Command::new("bash").args(["-c", &script]).current_dir(cluster.dir()));
     assert_eq!(output.stderr, "", "{output:?}");
 }
 
@@ -227,4 +232,28 @@ fn sorted_keys(object: &Value) -> Vec<&str> {
     let mut keys: Vec<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
+}
+
+/// Whoever started it read the first lines and went away.
+#[test]
+fn it_serves_though_nobody_reads_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let hq = |args: &[&str]| {
+        let mut command = Command::new(hq_binary());
+        command.arg("--server-dir").arg(dir.path()).args(args).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    };
+    let unread = |args: &[&str]| {
+        let mut child = hq(args).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        child
+    };
+    let mut server = unread(&["server", "start"]);
+    assert!(hq(&["server", "wait", "--timeout", "60s"]).status().unwrap().success());
+    let mut worker = unread(&["worker", "start", "--cpus", "1", "--detect-resources", "none"]);
+    assert!(hq(&["worker", "wait", "1"]).status().unwrap().success());
+    assert!(hq(&["worker", "stop", "all"]).status().unwrap().success());
+    assert_eq!(worker.wait().unwrap().code(), Some(0));
+    assert!(hq(&["server", "stop"]).status().unwrap().success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
 }

@@ -53,7 +53,7 @@ mod tests {
             (59_999_999, "59s 999ms"),
             (61_500_000, "1m 1s"),
             (3_600_000_000 + 59_000_000, "1h"),
-            (90_061_000_000, "1d 1h 1m"),
+            (90_061_000_000, "1day 1h 1m"),
         ] {
             assert_eq!(makespan(WallTime(5), WallTime(5 + micros)), expected, "{micros}");
         }

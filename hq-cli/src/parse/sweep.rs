@@ -42,6 +42,7 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
         return Err(with_caret(text, 0, reason));
     }
     let source = match values.strip_prefix('@') {
+        None if values.is_empty() => return Err(with_caret(text, text.len(), "expected values")),
         Some("") => return Err(with_caret(text, text.len(), "expected the name of a file")),
         Some(file) => Source::Lines(file.into()),
         None => Source::Items(items(text, name.len() + 1)?),
@@ -79,11 +80,17 @@ fn split_commas(text: &str) -> Vec<&str> {
     parts
 }
 
-/// `FIRST..LAST` or `FIRST..LAST:STEP` of whole numbers; none for anything else.
+/// `FIRST..LAST` or `FIRST..LAST:STEP` of whole numbers; none for what is no range.
 fn range(text: &str) -> Option<Result<Item, &'static str>> {
     let (first, rest) = text.split_once("..")?;
     let (last, step) = rest.split_once(':').map_or((rest, None), |(last, step)| (last, Some(step)));
-    let (first, last) = (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?);
+    let (first, last) = match (first.parse::<i64>(), last.parse::<i64>()) {
+        (Ok(first), Ok(last)) => (first, last),
+        _ if first.parse::<f64>().is_ok() && last.parse::<f64>().is_ok() => {
+            return Some(Err("a range has whole numbers; list the values: 0.1,0.2,0.3"));
+        }
+        _ => return None,
+    };
     let step = step.map_or(Some(if first <= last { 1 } else { -1 }), |step| step.parse().ok())?;
     if step == 0 || (last > first && step < 0) || (last < first && step > 0) {
         return Some(Err("the step does not lead from the first number to the last one"));

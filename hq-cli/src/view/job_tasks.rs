@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use hq_core::{IdList, JobDetail, TaskIds, TaskInfo, TaskNumber, TaskState, idlist::Run};
 
+use super::program::{Body, body};
+
 /// A task of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskRow<'a> {
@@ -32,16 +34,21 @@ pub(crate) fn ids_text(detail: &JobDetail, wanted: impl Fn(TaskState) -> bool) -
     sorted_text(told.chain(rest))
 }
 
-/// Numbers of all tasks: as they were submitted where that was one list, else sorted.
+/// Numbers of all tasks: as they were submitted where that was one array, else sorted.
 pub(super) fn all_ids_text(detail: &JobDetail) -> String {
     match &detail.submits[..] {
-        [one] if let TaskIds::Given(ids) = &one.submit.ids => match ids.runs() {
-            // One list in steps of one is shown in the largest runs there are.
-            runs if runs.is_sorted_by_key(|run| run.start) && runs.iter().copied().all(plain) => {
-                sorted_text(runs.iter().copied())
+        [one]
+            if let TaskIds::Given(ids) = &one.submit.ids
+                && !matches!(body(&one.submit), Body::Graph) =>
+        {
+            match ids.runs() {
+                // One list in steps of one is shown in the largest runs there are.
+                runs if runs.is_sorted_by_key(|run| run.start) && runs.iter().copied().all(plain) => {
+                    sorted_text(runs.iter().copied())
+                }
+                _ => ids.to_string(),
             }
-            _ => ids.to_string(),
-        },
+        }
         _ => ids_text(detail, |_| true),
     }
 }

@@ -148,7 +148,7 @@ mod tests {
     fn answers_of_slurm() {
         for (answer, expected) in [
             ("JobId=2\n   RunTime=00:01:34 TimeLimit=00:15:00 TimeMin=N/A", Some("13m 26s")),
-            ("RunTime=00:00:00 TimeLimit=1-02:00:00", Some("1d 2h")),
+            ("RunTime=00:00:00 TimeLimit=1-02:00:00", Some("1day 2h")),
             ("RunTime=00:00:10 TimeLimit=00:00:05", Some("0s")),
             ("RunTime=00:00:10 TimeLimit=UNLIMITED", None),
             ("", None),

@@ -8,6 +8,7 @@ use crate::{
     args::TaskStateArg,
     commands::submit::{hand_over, say_submitted},
     context::Context,
+    parse,
     server::{Server, unexpected},
 };
 
@@ -21,8 +22,9 @@ Examples:
 
 The tasks become a new job of the same name, with the same ids, programs, requests and dependencies among them.")]
 pub(crate) struct Args {
-    /// The job
-    job: u32,
+    /// Which job: `last` or an id
+    #[arg(value_name = "JOB", value_parser = parse::reader(parse::job))]
+    job: Selector,
     /// Tasks in these states
     #[arg(long, value_name = "STATES", value_delimiter = ',', default_value = "failed,aborted")]
     filter: Vec<TaskStateArg>,
@@ -31,13 +33,17 @@ pub(crate) struct Args {
 /// Submits tasks of a job once more.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?;
-    let jobs = Selector::Ids(IdList::range(args.job, 1));
-    let details = server.job_details(jobs, true).await?;
-    let detail = details.first().ok_or_else(|| anyhow!("Job {} not found", args.job))?;
+    let details = server.job_details(args.job.clone(), true).await?;
+    let Some(detail) = details.first() else {
+        match args.job {
+            Selector::Ids(ids) => bail!("Job {ids} not found"),
+            _ => bail!("No jobs were found"),
+        }
+    };
     let states: Vec<TaskState> = args.filter.into_iter().map(Into::into).collect();
     let mut submits = again(detail, &states)?;
     match submits.len() {
-        0 => bail!("no task of job {} is {}", args.job, shown(&states)),
+        0 => bail!("no task of job {} is {}", detail.info.id, shown(&states)),
         1 => {
             hand_over(submits.remove(0), &server, &mut context.out).await?;
         }

@@ -11,7 +11,11 @@ use hq_core::{
 };
 
 use super::{Options, tasks::Tasks};
-use crate::{args::Channel, parse::StdioArg, program};
+use crate::{
+    args::Channel,
+    parse::{EnvVar, StdioArg},
+    program,
+};
 
 /// What is submitted, from all places where it is said.
 #[derive(Debug)]
@@ -127,12 +131,20 @@ fn request(args: &Options) -> anyhow::Result<Request> {
     })
 }
 
+/// Variables by their last value.
+fn last_of_each(env: &[EnvVar]) -> impl Iterator<Item = &EnvVar> {
+    env.iter()
+        .enumerate()
+        .filter(|(i, var)| env[i + 1..].iter().all(|later| later.name != var.name))
+        .map(|(_, var)| var)
+}
+
 fn spec(args: &Options, command: Vec<Blob>, stdin: Option<Blob>, submit_dir: &Path) -> ProgramSpec {
     let bytes = |text: &OsStr| Blob::from(text.as_bytes());
     let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("%{SUBMIT_DIR}"));
     ProgramSpec {
         args: command,
-        env: args.env.iter().map(|var| (var.name.clone().into(), var.value.clone().into())).collect(),
+        env: last_of_each(&args.env).map(|var| (var.name.clone().into(), var.value.clone().into())).collect(),
         cwd: bytes(cwd.as_os_str()),
         stdout: stdio(args.stdout.as_ref(), args, Channel::Stdout),
         stderr: stdio(args.stderr.as_ref(), args, Channel::Stderr),

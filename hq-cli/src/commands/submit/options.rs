@@ -115,7 +115,13 @@ impl Options {
             cwd: self.cwd.or(lower.cwd),
             stdout: self.stdout.or(lower.stdout),
             stderr: self.stderr.or(lower.stderr),
-            env: [lower.env, self.env].concat(),
+            // To override a variable is nothing to be warned of.
+            env: lower
+                .env
+                .into_iter()
+                .filter(|var| self.env.iter().all(|own| own.name != var.name))
+                .chain(self.env.iter().cloned())
+                .collect(),
             each_line,
             from_json,
             array,
