@@ -9,7 +9,11 @@ use super::{
     blocked::{Asker, Blockers},
     lanes::has_time,
 };
-use crate::{Scheduler, policy::Rank, state::QueueKey};
+use crate::{
+    Scheduler,
+    policy::Rank,
+    state::{Grant, QueueKey},
+};
 
 /// So few lanes are asked one by one rather than those of all workers that are held.
 const FEW: usize = 64;
@@ -55,7 +59,7 @@ impl Scheduler {
             }
         }
         for grant in due {
-            self.call_back_all(grant);
+            self.call_back_spare(grant);
         }
         for key in queues {
             if let Some(rank) = self.mind.ranks.of(key)
@@ -146,6 +150,17 @@ impl Scheduler {
         u64::from(counts.max().unwrap_or(0))
     }
 
+    /// Calls back all that waits in a lane. The first task not known to run is starting right now and is left where it is: what a
+    /// round has just placed by one rule (an overdue task goes before its rank) is not taken back by another.
+    fn call_back_spare(&mut self, grant: GrantId) {
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        let asked = self.mind.lanes.get(&grant).is_some_and(|mind| !mind.recalls.is_empty());
+        let tasks = last_of(&lane.backlog(), spare(lane));
+        if !tasks.is_empty() && !asked {
+            self.recall(grant, tasks);
+        }
+    }
+
     fn call_back_share(&mut self, class: ClassId, grants: &[GrantId], room: u64) {
         let lanes = self.mind.lanes_of_class.get(&class).copied().unwrap_or(0).max(1);
         let mut wanted = room;
@@ -154,10 +169,8 @@ impl Scheduler {
             let asked = self.mind.lanes.get(grant).is_some_and(|mind| !mind.recalls.is_empty());
             let backlog = lane.backlog();
             let len: u64 = backlog.iter().map(|range| range.len).sum();
-            // The first one not known to run may be starting right now: it is left where it is.
-            let spare = if lane.running.is_some() { len } else { len.saturating_sub(1) };
             // A fair part of deep backlogs; of shallow ones all that can start now, since it waits for nothing there.
-            let share = (len * room / (lanes + room)).max(wanted.div_ceil(left)).min(spare);
+            let share = (len * room / (lanes + room)).max(wanted.div_ceil(left)).min(spare(lane));
             if asked || share == 0 {
                 continue;
             }
@@ -166,6 +179,12 @@ impl Scheduler {
             wanted = wanted.saturating_sub(share);
         }
     }
+}
+
+/// How many tasks of a lane wait: without the first one, if none is known to run, which may be starting right now.
+fn spare(lane: &Grant) -> u64 {
+    let len: u64 = lane.backlog().iter().map(|range| range.len).sum();
+    if lane.running.is_some() { len } else { len.saturating_sub(1) }
 }
 
 /// The last `n` tasks of a backlog.
