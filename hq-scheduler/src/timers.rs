@@ -1,6 +1,6 @@
 //! What the passing of time brings: idle workers, lanes past their limit, recalls without an answer.
 
-use hq_core::{GrantId, Tick, WorkerId};
+use hq_core::{GrantId, OrdinalRange, Tick, WorkerId};
 
 use crate::{Action, Scheduler, state::Effects};
 
@@ -43,10 +43,14 @@ impl Scheduler {
     /// Recalls a lane's whole backlog, unless that is under way.
     pub(crate) fn call_back_all(&mut self, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
-        let backlog = lane.backlog();
+        self.recall_once(grant, lane.backlog());
+    }
+
+    /// Recalls tasks of a lane, if there are any and no recall of it is under way.
+    pub(crate) fn recall_once(&mut self, grant: GrantId, tasks: Vec<OrdinalRange>) {
         let asked = self.mind.lanes.get(&grant).is_some_and(|mind| !mind.recalls.is_empty());
-        if !backlog.is_empty() && !asked {
-            self.recall(grant, backlog);
+        if !tasks.is_empty() && !asked {
+            self.recall(grant, tasks);
         }
     }
 

@@ -154,11 +154,9 @@ impl Scheduler {
     /// round has just placed by one rule (an overdue task goes before its rank) is not taken back by another.
     fn call_back_spare(&mut self, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
-        let asked = self.mind.lanes.get(&grant).is_some_and(|mind| !mind.recalls.is_empty());
-        let tasks = last_of(&lane.backlog(), spare(lane));
-        if !tasks.is_empty() && !asked {
-            self.recall(grant, tasks);
-        }
+        let backlog = lane.backlog();
+        let tasks = last_of(&backlog, spare(lane, &backlog));
+        self.recall_once(grant, tasks);
     }
 
     fn call_back_share(&mut self, class: ClassId, grants: &[GrantId], room: u64) {
@@ -170,7 +168,7 @@ impl Scheduler {
             let backlog = lane.backlog();
             let len: u64 = backlog.iter().map(|range| range.len).sum();
             // A fair part of deep backlogs; of shallow ones all that can start now, since it waits for nothing there.
-            let share = (len * room / (lanes + room)).max(wanted.div_ceil(left)).min(spare(lane));
+            let share = (len * room / (lanes + room)).max(wanted.div_ceil(left)).min(spare(lane, &backlog));
             if asked || share == 0 {
                 continue;
             }
@@ -182,8 +180,8 @@ impl Scheduler {
 }
 
 /// How many tasks of a lane wait: without the first one, if none is known to run, which may be starting right now.
-fn spare(lane: &Grant) -> u64 {
-    let len: u64 = lane.backlog().iter().map(|range| range.len).sum();
+fn spare(lane: &Grant, backlog: &[OrdinalRange]) -> u64 {
+    let len: u64 = backlog.iter().map(|range| range.len).sum();
     if lane.running.is_some() { len } else { len.saturating_sub(1) }
 }
 
