@@ -12,11 +12,11 @@ use super::{
     book::JobBook,
     client_session::{ClientSession, Clients},
     durability::Ledger,
-    events::Story,
     feed::Feed,
     grants::GrantBook,
     requests::JobWait,
     stopping::Phase,
+    story::Story,
     wall::Wall,
     worker_session::Workers,
 };

@@ -1,12 +1,7 @@
 use hq_core::{ClientReply, EventKind, Fact, LinkId, Reply, Seq, ToWorker, WorkerId};
 use hq_scheduler::Action;
 
-use super::{
-    ServerNode, ServerOutput,
-    events::{Story, tell},
-    listening::Carried,
-    worker_session::SessionState,
-};
+use super::{ServerNode, ServerOutput, events::tell, listening::Carried, story::Story, worker_session::SessionState};
 
 impl ServerNode {
     /// Works out what follows from the input since the last step, and puts it into the outputs: one append, then
@@ -36,6 +31,7 @@ impl ServerNode {
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }
+        self.feed.trim();
         self.flush();
         self.finish_stop();
     }
@@ -93,10 +89,17 @@ impl ServerNode {
             }
         }
         for story in stories.drain(..) {
-            self.feed.push(seq, self.now, story);
+            self.tell_feed(seq, story);
         }
         self.stories = stories;
         self.ledger.record(self.now, fact);
+    }
+
+    /// Puts into the feed what happened by fact `seq`. After a failure of the journal nothing is told any more.
+    pub(super) fn tell_feed(&mut self, seq: Seq, story: Story) {
+        if self.ledger.failure().is_none() {
+            self.feed.push(seq, self.now, story);
+        }
     }
 
     /// Tells a worker that is there; others hear nothing.

@@ -6,9 +6,9 @@ use hq_scheduler::News;
 
 use super::{
     ServerNode, check,
-    events::Story,
     listening::WINDOW,
     stopping::Phase,
+    story::Story,
     worker_session::{SessionState, WorkerSession},
 };
 
@@ -97,7 +97,7 @@ impl ServerNode {
         let is_its_own = self.grants.get(run.grant).is_some_and(|grant| grant.workers.first() == Some(&worker));
         if let Some((job, task)) = self.jobs.locate(run.task).filter(|_| is_its_own) {
             let story = Story::Told(EventKind::TaskNotify { job, task, worker, message });
-            self.feed.push(self.ledger.appended(), self.now, story);
+            self.tell_feed(self.ledger.appended(), story);
         }
     }
 
