@@ -24,10 +24,10 @@ impl ServerNode {
             }
         }
         self.begin_waits();
+        self.carry_outputs();
         self.settle_replies();
         self.append_step();
         self.outputs.extend(warnings);
-        self.carry_outputs();
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }
@@ -36,7 +36,8 @@ impl ServerNode {
         self.finish_stop();
     }
 
-    /// Carries what programs printed to those who listen.
+    /// Carries what programs printed to those who listen. That nothing more comes is told as an end of the job is: once it
+    /// is safe, and behind all answers to the same call.
     fn carry_outputs(&mut self) {
         let Carried { told, over, room, quiet } = self.clients.listening.carry();
         for ((link, id), outputs) in told {
@@ -44,13 +45,13 @@ impl ServerNode {
         }
         for (link, id) in over {
             self.clients.abandon(link, id);
-            self.reply(link, id, ClientReply::Done);
+            self.reply_durable(link, id, ClientReply::Done);
         }
-        for (worker, job, credit) in room {
-            self.tell_worker(worker, ToWorker::Listen { job, credit });
+        for (worker, job, session, credit) in room {
+            self.tell_worker(worker, ToWorker::Listen { job, session, credit });
         }
-        for job in quiet {
-            self.tell_workers(&ToWorker::Unlisten { job });
+        for (job, session) in quiet {
+            self.tell_workers(&ToWorker::Unlisten { job, session });
         }
     }
 
@@ -110,6 +111,9 @@ impl ServerNode {
             return; // It would wait for ever, and all behind it.
         }
         let Some((link, session)) = self.workers.session(worker) else { return };
+        if session.protocol < message.since() {
+            return; // It knows no such thing, and would end its link.
+        }
         session.tell(message, after, durable);
         self.mark(link);
     }
