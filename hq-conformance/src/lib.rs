@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod commands;
 pub mod journal;
