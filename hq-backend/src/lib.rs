@@ -24,5 +24,6 @@ pub use command::{CommandError, CommandFailure, CommandLine, CommandOutput, Comm
 pub use decorate::{RateLimit, Retry, RetryPolicy, Trace};
 pub use error::{BackendError, BackendErrorKind};
 pub use request::{AllocationRequest, BatchRequest, ExtraArg, JobName, ScriptTextError, ShellLine, Word};
+pub use script::{AllocationDir, DirectoryError};
 pub use trial::{TrialError, trial};
 pub use types::{Allocation, AllocationEnd, AllocationId, AllocationStatus, Capability, EndCause, UnixTime};

@@ -56,6 +56,11 @@ pub enum AllocationStatus {
         /// When it began, if the manager says so.
         started: Option<UnixTime>,
     },
+    /// It lives, and its manager says where in words that nobody here knows: what was known of it stays true.
+    Unclear {
+        /// The words.
+        state: String,
+    },
     /// Over, or not known (any more).
     Ended(AllocationEnd),
 }

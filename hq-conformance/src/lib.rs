@@ -5,3 +5,4 @@
 pub mod backend;
 pub mod commands;
 pub mod journal;
+pub mod table;

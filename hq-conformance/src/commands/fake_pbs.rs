@@ -104,8 +104,7 @@ impl World {
         if job.state == "Q" {
             job.state = "R";
         }
-        // Unknown ids beside a known one are told on stderr alone.
-        answer(0, &said, &errors)
+        answer(if errors.is_empty() { 0 } else { 153 }, &said, &errors)
     }
 
     fn qselect(&self, name: &str) -> CommandOutput {

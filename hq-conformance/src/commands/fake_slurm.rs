@@ -91,7 +91,7 @@ impl CommandRunner for FakeSlurm {
         let args: Vec<&str> = line.args.iter().map(String::as_str).collect();
         let dir = line.dir.as_ref().map_or(String::new(), |dir| dir.to_string_lossy().into_owned());
         self.with(|world| match (&*line.program, &args[..]) {
-            ("sbatch", ["--test-only", script]) => Ok(world.test_only(script)),
+            ("sbatch", ["--test-only"]) => Ok(world.test_only(&String::from_utf8_lossy(&line.stdin))),
             ("sbatch", [script]) => Ok(world.sbatch(script, &dir)),
             ("scontrol", ["show", "job", id]) => Ok(world.show(id)),
             ("squeue", args) => Ok(world.squeue(args)),
@@ -112,40 +112,27 @@ impl World {
         self.last
     }
 
-    fn check(script: &str) -> Result<String, CommandOutput> {
-        let Ok(text) = std::fs::read_to_string(script) else {
-            return Err(answer(1, "", &format!("sbatch: error: Unable to open file {script}\n")));
-        };
+    fn refusal(text: &str) -> Option<CommandOutput> {
         if !text.starts_with("#!") {
-            return Err(answer(1, "", "sbatch: error: This does not look like a batch script.  The first\n"));
+            return Some(answer(1, "", "sbatch: error: This does not look like a batch script.  The first\n"));
         }
-        match header(&text, "--partition=") {
-            Some("nope") => Err(answer(
-                1,
-                "",
-                "sbatch: error: invalid partition specified: nope\n\
-                 sbatch: error: Batch job submission failed: Invalid partition name specified\n",
-            )),
-            _ => Ok(text),
-        }
+        let refused = "sbatch: error: invalid partition specified: nope\n\
+                       sbatch: error: Batch job submission failed: Invalid partition name specified\n";
+        (header(text, "--partition=") == Some("nope")).then(|| answer(1, "", refused))
     }
 
     fn sbatch(&mut self, script: &str, dir: &str) -> CommandOutput {
-        match Self::check(script) {
-            Ok(text) => answer(0, &format!("Submitted batch job {}\n", self.submit(script, &text, dir)), ""),
-            Err(refusal) => refusal,
-        }
+        let Ok(text) = std::fs::read_to_string(script) else {
+            return answer(1, "", &format!("sbatch: error: Unable to open file {script}\n"));
+        };
+        Self::refusal(&text)
+            .unwrap_or_else(|| answer(0, &format!("Submitted batch job {}\n", self.submit(script, &text, dir)), ""))
     }
 
-    fn test_only(&self, script: &str) -> CommandOutput {
+    fn test_only(&self, text: &str) -> CommandOutput {
         let next = self.last + 1;
-        match Self::check(script) {
-            Ok(_) => {
-                let said = "to start at 2026-11-30T07:36:43 using 2 processors on nodes n[1-2] in partition main";
-                answer(0, "", &format!("sbatch: Job {next} {said}\n"))
-            }
-            Err(refusal) => refusal,
-        }
+        let said = "to start at 2026-11-30T07:36:43 using 2 processors on nodes n[1-2] in partition main";
+        Self::refusal(text).unwrap_or_else(|| answer(0, "", &format!("sbatch: Job {next} {said}\n")))
     }
 
     fn show(&mut self, id: &str) -> CommandOutput {

@@ -129,7 +129,7 @@ impl Carrier {
                 self.is_asking = false;
                 for (key, status) in all {
                     match status {
-                        Ok(AllocationStatus::Queued { .. }) => {}
+                        Ok(AllocationStatus::Queued { .. } | AllocationStatus::Unclear { .. }) => {}
                         Ok(AllocationStatus::Running { .. }) => self.machine.started(now, &key),
                         Ok(AllocationStatus::Ended(end)) => self.machine.ended(now, &key, end.error),
                         Err(e) => tracing::warn!("{e}"),

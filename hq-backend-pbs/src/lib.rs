@@ -1,0 +1,2 @@
+//! PBS
+#![forbid(unsafe_code)]
