@@ -2,8 +2,6 @@
 //!
 //! A row is a kind, the text in backticks, `=>` and what comes of it; `UPDATE=1` rewrites what is behind `=>`.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::fmt::Write as _;
 
 use hq_backend::{

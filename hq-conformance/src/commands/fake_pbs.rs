@@ -54,6 +54,11 @@ impl FakePbs {
         self.with(|world| world.jobs.retain(|job| job.id != id));
     }
 
+    /// Ids of all jobs that have not ended.
+    pub fn alive(&self) -> Vec<String> {
+        self.with(|world| world.jobs.iter().filter(|job| job.end.is_none()).map(|job| job.id.clone()).collect())
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut World) -> T) -> T {
         f(&mut self.world.lock().unwrap_or_else(PoisonError::into_inner))
     }
