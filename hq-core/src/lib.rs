@@ -7,6 +7,7 @@
 
 mod amount;
 mod blob;
+mod choice;
 mod client;
 mod event;
 mod explain;
@@ -15,6 +16,7 @@ mod hardware;
 pub mod idlist;
 mod ids;
 mod job;
+mod listing;
 mod message;
 mod output;
 pub mod placeholder;
@@ -23,6 +25,7 @@ mod ranges;
 pub mod resource;
 mod rng;
 mod runs;
+mod split;
 mod submit;
 mod template;
 mod time;
@@ -44,6 +47,7 @@ pub use ids::{
     TaskNumber, WorkerId,
 };
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
+pub use listing::{DetailPage, DetailPart, DetailPlace, Page};
 pub use message::{
     FromWorker, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, RunEnd, RunOutput, SubmitBody, ToWorker,
     Welcome, Work, WorkRun,

@@ -8,7 +8,7 @@ use super::{FileLog, rebuilt::rebuilt};
 use crate::{
     output::Output,
     server::{Server, unexpected},
-    view::{EventLine, EventLines, Reorder, event_line},
+    view::{EventLine, EventLines, Reorder},
 };
 
 /// Lines that are held back so that they come in the order of their times.
@@ -39,7 +39,7 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         Some(mut log) => {
             while log.tell(&mut printer.told, &mut printer.lines)? {
                 // A stop belongs to an earlier life of the server.
-                printer.lines.retain(|(_, line)| line["type"] != "server-stop");
+                printer.lines.retain(|line| line.kind() != "server-stop");
                 printer.print(out)?;
             }
             log.next_seq()
@@ -65,7 +65,7 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
                 Ok(EventBatch::Reset { .. }) => {
                     debug!("the server does not remember all that happened; it is told by what is there now");
                     let workers = server.workers(Selector::All).await?;
-                    let jobs = server.job_details(Selector::All, false).await?;
+                    let jobs = server.whole_jobs().await?;
                     let events = rebuilt(&info, &workers, &jobs);
                     until = events.last().map_or(until, |event| event.at);
                     events.iter().for_each(|event| printer.told.tell(event, &mut printer.lines));
@@ -121,13 +121,13 @@ impl Printer {
     fn print(&mut self, out: &mut Output) -> anyhow::Result<()> {
         for line in self.lines.drain(..) {
             // Another life of the server: its clock may have been set back.
-            if line.1["type"] == "server-start" {
+            if line.kind() == "server-start" {
                 while let Some(line) = self.reorder.pop() {
-                    out.raw((event_line(&line) + "\n").as_bytes())?;
+                    line.write(|line| out.raw(line.as_bytes()))?;
                 }
             }
             if let Some(line) = self.reorder.push(line) {
-                out.raw((event_line(&line) + "\n").as_bytes())?;
+                line.write(|line| out.raw(line.as_bytes()))?;
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Printer {
 
     fn finish(&mut self, out: &mut Output) -> anyhow::Result<()> {
         while let Some(line) = self.reorder.pop() {
-            out.raw((event_line(&line) + "\n").as_bytes())?;
+            line.write(|line| out.raw(line.as_bytes()))?;
         }
         out.flush()
     }

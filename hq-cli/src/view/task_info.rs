@@ -82,12 +82,12 @@ mod tests {
     use super::*;
     use crate::{
         testing::{golden, samples},
-        view::task_rows,
+        view::{TaskFilter, task_rows},
     };
 
     fn text(detail: &JobDetail, task: u32) -> String {
-        let rows = task_rows(detail, |number, _| number.0 == task);
-        task_details(detail, &rows[0], samples::TASK_LIST_NOW, &TimeZone::UTC, false).draw(false)
+        let row = task_rows(detail, &TaskFilter::default()).find(|row| row.number.0 == task).expect("a task");
+        task_details(detail, &row, samples::TASK_LIST_NOW, &TimeZone::UTC, false).draw(false)
     }
 
     #[test]

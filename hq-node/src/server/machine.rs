@@ -252,7 +252,9 @@ impl ServerNode {
         self.withholding.remove(&link);
         self.touched.remove(&link);
         self.closing.remove(&link);
-        self.clients.remove(link);
+        if let Some(session) = self.clients.remove(link) {
+            self.unbind(session.bound);
+        }
         self.worker_link_down(link);
     }
 

@@ -167,7 +167,10 @@ impl ServerNode {
         }
         for link in std::mem::take(&mut self.closing) {
             self.withholding.remove(&link);
-            self.clients.remove(link);
+            if let Some(session) = self.clients.remove(link) {
+                self.unbind(session.bound);
+                self.is_dirty = true;
+            }
             self.workers.remove(link);
             self.outputs.push_back(ServerOutput::CloseLink { link });
         }

@@ -12,12 +12,12 @@ use hq_stream::{StreamDir, StreamError};
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::cat::{Args, has_started, target, to_path};
+use super::cat::{Args, target, to_path};
 use crate::{
     context::Context,
     output::Output,
     server::Server,
-    view::{Target, TaskRow, task_rows},
+    view::{Target, TaskRow},
 };
 
 /// Workers write what they have read after three quarters of a second.
@@ -62,7 +62,7 @@ pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &m
 
 async fn detail(server: &Server, job: JobId) -> anyhow::Result<JobDetail> {
     let selector = Selector::Ids(hq_core::IdList::range(job.0, 1));
-    let Some(detail) = server.job_details(selector, true).await?.pop() else { bail!("Job {job} was forgotten") };
+    let Some(detail) = server.whole_job(selector, true).await? else { bail!("Job {job} was forgotten") };
     Ok(detail)
 }
 
@@ -87,7 +87,11 @@ impl Reader<'_> {
     fn print_files(&mut self, out: &mut Output) -> anyhow::Result<()> {
         let detail = self.detail.clone();
         let mut dirs = BTreeMap::new();
-        for row in task_rows(&detail, |number, _| self.is_wanted(number)).iter().filter(|row| has_started(row)) {
+        for info in detail.tasks.iter().filter(|info| info.started.is_some()) {
+            if !self.is_wanted(info.number) {
+                continue;
+            }
+            let row = &TaskRow { number: info.number, state: info.state, info: Some(info) };
             let target = target(&detail, row, self.args.channel);
             let instance = row.info.map_or(Instance(0), |info| info.instance);
             match &target {

@@ -1,5 +1,5 @@
 use hq_client::CallError;
-use hq_core::{Explanation, JobDetail, Selector, TaskNumber, TaskState};
+use hq_core::{DetailPart, Explanation, JobId, Selector, TaskNumber, TaskState};
 use serde_json::json;
 use tracing::error;
 
@@ -8,7 +8,7 @@ use crate::{
     output::Mode,
     parse,
     server::{Server, missing},
-    view::{explanation_json, why},
+    view::{TaskFilter, explanation_json, task_rows, why},
 };
 
 /// Options of `job why`.
@@ -25,14 +25,16 @@ pub(crate) struct Args {
 /// Says why jobs wait: of each, why its first waiting task does.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?;
-    let jobs = server.job_details(args.selector.clone(), false).await?;
-    let found: Vec<u32> = jobs.iter().map(|job| job.info.id.0).collect();
+    let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} not found");
     }
     let mut documents = Vec::new();
-    for job in &jobs {
-        let explained = first_waiting(&server, job).await?;
+    for id in found {
+        let none = DetailPart { first: TaskNumber(1), last: TaskNumber(0), ..DetailPart::default() };
+        let Some(piece) = server.job_details(JobId(id), none).next().await? else { continue };
+        let job = &piece.detail;
+        let explained = first_waiting(&server, job.info.id).await?;
         match (context.out.mode(), explained) {
             (Mode::Cli, Some((task, explained))) => {
                 why(job, task, &explained).iter().try_for_each(|line| context.out.line(line))?;
@@ -53,15 +55,15 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
 }
 
 /// The first task of the job that waits, and why; nothing where none does, or where it does no more.
-pub(super) async fn first_waiting(
-    server: &Server,
-    job: &JobDetail,
-) -> Result<Option<(TaskNumber, Explanation)>, CallError> {
-    let again = job.tasks.iter().filter(|task| task.state == TaskState::Waiting).map(|task| task.number);
-    let never = job.rest.iter().filter(|(state, _)| *state == TaskState::Waiting);
-    let never = never.filter_map(|(_, ids)| ids.runs().iter().map(|run| run.start).min()).map(TaskNumber);
-    let Some(task) = again.chain(never).min() else { return Ok(None) };
-    match server.explain(job.info.id, task).await {
+pub(super) async fn first_waiting(server: &Server, job: JobId) -> Result<Option<(TaskNumber, Explanation)>, CallError> {
+    let filter = TaskFilter { ids: None, states: vec![TaskState::Waiting] };
+    let mut details = server.job_details(job, filter.part(false));
+    let mut first = None;
+    while let (None, Some(piece)) = (first, details.next().await?) {
+        first = task_rows(&piece.detail, &filter).next().map(|row| row.number);
+    }
+    let Some(task) = first else { return Ok(None) };
+    match server.explain(job, task).await {
         Ok(explained) => Ok(Some((task, explained))),
         Err(CallError::Refused(_)) => Ok(None),
         Err(error) => Err(error),

@@ -73,7 +73,7 @@ impl ServerNode {
             ClientRequest::CancelJobs { jobs, reason } => self.cancel_jobs(link, id, &jobs, reason.as_ref()),
             ClientRequest::ForgetJobs { jobs, states } => self.forget_jobs(link, id, &jobs, &states),
             ClientRequest::Jobs(jobs) => self.list_jobs(link, id, &jobs),
-            ClientRequest::JobDetails { jobs, bodies } => self.detail_jobs(link, id, &jobs, bodies),
+            ClientRequest::JobDetails { jobs, part } => self.detail_jobs(link, id, &jobs, &part),
             ClientRequest::WaitJobs { jobs, until_closed } => self.wait_jobs(link, id, &jobs, until_closed),
             ClientRequest::Workers(workers) => self.list_workers(link, id, &workers),
             ClientRequest::StopWorkers(workers) => self.stop_workers(link, id, &workers),
@@ -94,6 +94,9 @@ impl ServerNode {
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
             ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
             ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
+            ClientRequest::Stage(submit) => self.stage(link, id, *submit),
+            ClientRequest::SubmitStaged { job, credit } => self.submit_staged(link, id, job, credit),
+            ClientRequest::Bind(job) => self.bind(link, id, job),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);
@@ -115,6 +118,9 @@ const fn needs_journal(request: &ClientRequest) -> bool {
         request,
         ClientRequest::Submit(_)
             | ClientRequest::SubmitListening { .. }
+            | ClientRequest::Stage(_)
+            | ClientRequest::SubmitStaged { .. }
+            | ClientRequest::Bind(_)
             | ClientRequest::OpenJob(_)
             | ClientRequest::CloseJobs(_)
             | ClientRequest::CancelJobs { .. }
@@ -135,5 +141,6 @@ const fn stands(request: &ClientRequest) -> bool {
             | ClientRequest::Subscribe { .. }
             | ClientRequest::Listen { .. }
             | ClientRequest::SubmitListening { .. }
+            | ClientRequest::SubmitStaged { .. }
     )
 }
