@@ -142,6 +142,9 @@ pub enum ClientRequest {
         /// Chunks.
         credit: u32,
     },
+    /// Leave out of the journal what is over: completed jobs and workers that are gone → [`ClientReply::Done`] once its file
+    /// is smaller
+    PruneJournal,
 }
 
 /// An answer.

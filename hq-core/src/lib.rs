@@ -23,6 +23,7 @@ mod ranges;
 pub mod resource;
 mod rng;
 mod runs;
+mod snapshot;
 mod submit;
 mod template;
 mod time;
@@ -58,6 +59,7 @@ pub use resource::{
 };
 pub use rng::Rng;
 pub use runs::Tangle;
+pub use snapshot::{PastRuns, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, TaskMark};
 pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
 pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};

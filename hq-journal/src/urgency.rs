@@ -34,7 +34,12 @@ impl Urgency {
             | Fact::QueueRemoved { .. }
             | Fact::AllocationIntended { .. }
             | Fact::FlushWanted
-            | Fact::ServerStopped => Self::Now,
+            | Fact::ServerStopped
+            | Fact::SnapshotBegun { .. }
+            | Fact::TasksMarked { .. }
+            | Fact::TasksRan { .. }
+            | Fact::SnapshotEnded { .. }
+            | Fact::RecordsLost { .. } => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
             | Fact::GrantOpened { .. }

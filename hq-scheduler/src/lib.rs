@@ -27,6 +27,7 @@
 mod api;
 pub mod autoscale;
 mod commands;
+mod condenser;
 mod deep;
 mod demand;
 mod effort;
@@ -41,6 +42,7 @@ pub mod pool;
 mod popular;
 mod rooms;
 mod round;
+mod salvage;
 mod scheduler;
 mod settle;
 mod state;
@@ -54,6 +56,8 @@ mod work;
 
 pub use api::{Action, CancelToken, JoinRefused, News};
 pub use commands::Canceling;
+pub use condenser::Condenser;
 pub use demand::{Demand, GangDemand, WorkerType};
 pub use effort::Effort;
+pub use salvage::Salvager;
 pub use scheduler::Scheduler;

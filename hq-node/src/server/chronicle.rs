@@ -3,7 +3,7 @@ use hq_scheduler::Scheduler;
 
 use super::{
     book::JobBook,
-    events::{Story, tell},
+    events::{LastRun, Story, tell},
     feed::tell_story,
     grants::GrantBook,
     wall::Wall,
@@ -42,7 +42,8 @@ impl Chronicle {
         let scheduler = &self.scheduler;
         let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();
         let mut stories = vec![];
-        tell(fact, &self.jobs, &self.grants, &self.wall, instance, &mut stories);
+        let last = |task| scheduler.task(task).map(LastRun::of).unwrap_or_default();
+        tell(fact, &self.jobs, &self.grants, &self.wall, last, &mut stories);
         let mut settled = vec![];
         self.jobs.apply(fact, &mut settled);
         self.grants.apply(fact);

@@ -3,7 +3,7 @@ use hq_scheduler::Action;
 
 use super::{
     ServerNode, ServerOutput,
-    events::{Story, tell},
+    events::{LastRun, Story, tell},
     listening::Carried,
     worker_session::SessionState,
 };
@@ -31,7 +31,8 @@ impl ServerNode {
         self.begin_waits();
         self.settle_replies();
         self.append_step();
-        self.outputs.extend(warnings);
+        let prunes = self.prunes.drain(..).map(|(link, id)| ServerOutput::Prune { link, id });
+        self.outputs.extend(prunes.chain(warnings));
         self.carry_outputs();
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
@@ -77,9 +78,9 @@ impl ServerNode {
     pub(super) fn note(&mut self, fact: Fact) {
         let seq = self.ledger.next();
         let scheduler = &self.scheduler;
-        let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();
+        let last = |task| scheduler.task(task).map(LastRun::of).unwrap_or_default();
         let mut stories = std::mem::take(&mut self.stories);
-        tell(&fact, &self.jobs, &self.grants, &self.wall, instance, &mut stories);
+        tell(&fact, &self.jobs, &self.grants, &self.wall, last, &mut stories);
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
