@@ -85,6 +85,7 @@ impl Open {
     fn wait(&self, last: u64) {
         loop {
             match self.heard.recv_timeout(Duration::from_secs(30)) {
+                Ok(Durability::Trouble(_)) => {}
                 Ok(Durability::UpTo(seq)) if seq < Seq(last) => {}
                 Ok(Durability::UpTo(seq)) => return assert_eq!(seq, Seq(last), "{}", self.name),
                 other => panic!("{}: record {last} did not become safe: {other:?}", self.name),
@@ -149,7 +150,7 @@ fn durability_grows(case: &mut Case<'_>) {
     let heard: Vec<_> = open.heard.try_iter().collect();
     let number = |durability: &Durability| match durability {
         Durability::UpTo(seq) => *seq,
-        Durability::Failed(reason) => panic!("{}: {reason}", case.name),
+        Durability::Failed(reason) | Durability::Trouble(reason) => panic!("{}: {reason}", case.name),
     };
     let numbers: Vec<_> = heard.iter().map(number).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{}: {numbers:?}", case.name);

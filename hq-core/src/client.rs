@@ -155,6 +155,9 @@ pub enum ClientRequest {
     },
     /// Cancel and close an open job when this link ends before the job is closed → [`ClientReply::Done`]
     Bind(JobId),
+    /// Leave out of the journal what is over: completed jobs and workers that are gone → [`ClientReply::Done`] once its file
+    /// is smaller
+    PruneJournal,
 }
 
 /// An answer.

@@ -26,6 +26,7 @@ mod ranges;
 pub mod resource;
 mod rng;
 mod runs;
+mod snapshot;
 mod split;
 mod submit;
 mod template;
@@ -64,6 +65,7 @@ pub use resource::{
 };
 pub use rng::Rng;
 pub use runs::Tangle;
+pub use snapshot::{PastRuns, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, TaskMark};
 pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
 pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};

@@ -27,6 +27,7 @@
 mod api;
 pub mod autoscale;
 mod commands;
+mod condenser;
 mod deep;
 mod demand;
 mod effort;
@@ -42,6 +43,7 @@ pub mod pool;
 mod popular;
 mod rooms;
 mod round;
+mod salvage;
 mod scheduler;
 mod settle;
 mod staged;
@@ -56,6 +58,8 @@ mod work;
 
 pub use api::{Action, CancelToken, JoinRefused, News};
 pub use commands::Canceling;
+pub use condenser::Condenser;
 pub use demand::{Demand, GangDemand, WorkerType};
 pub use effort::Effort;
+pub use salvage::Salvager;
 pub use scheduler::Scheduler;

@@ -91,6 +91,7 @@ impl ServerNode {
                 self.reply_durable(link, id, ClientReply::Done);
                 Ok(())
             }
+            ClientRequest::PruneJournal => self.prune_journal(link, id),
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
             ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
             ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
@@ -112,6 +113,19 @@ impl ServerNode {
     }
 }
 
+impl ServerNode {
+    /// What is over by now has to be in the file, to be left out of it.
+    fn prune_journal(&mut self, link: LinkId, id: RequestId) -> Result<(), Refusal> {
+        if !self.config.journal {
+            let reason = "this server keeps no journal: start it with `--journal`, or name a journal file to be pruned";
+            return Err(Refusal::Invalid(reason.to_owned()));
+        }
+        self.note(Fact::FlushWanted);
+        self.prunes.push((link, id));
+        Ok(())
+    }
+}
+
 /// Whether the answer has to be safe.
 const fn needs_journal(request: &ClientRequest) -> bool {
     matches!(
@@ -128,6 +142,7 @@ const fn needs_journal(request: &ClientRequest) -> bool {
             | ClientRequest::SetPolicy { .. }
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::FlushJournal
+            | ClientRequest::PruneJournal
     )
 }
 
