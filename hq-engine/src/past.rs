@@ -68,7 +68,7 @@ struct Salvaging(Salvager);
 impl Salvage for Salvaging {
     fn lost(&mut self, _: Seq, count: u64) -> Record {
         let lost = self.0.lose(count);
-        lost.unwrap_or_else(|_| Record { at: Tick(0), fact: Fact::RecordsLost { count } })
+        lost.unwrap_or(Record { at: Tick(0), fact: Fact::RecordsLost { count } })
     }
 
     fn take(&mut self, seq: Seq, record: Record) -> Result<Option<Record>, String> {
