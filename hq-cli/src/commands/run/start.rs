@@ -14,7 +14,7 @@ use super::{
     plan::{Plan, usual_shell},
 };
 use crate::{
-    commands::submit::{Options, describe},
+    commands::submit::{Options, describe, warn_of_unoffered},
     context::Context,
     interrupt::interrupted,
     output::Mode,
@@ -70,7 +70,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let submit = plan.submit(job, &pairs, profile, spec);
     let work = async {
         let submit = options.relations.apply(submit?);
+        let profiles = submit.profiles.clone();
         start(&server, submit, args.retries == 1).await?;
+        warn_of_unoffered(&server, &profiles).await;
         follow.follow(&mut stream, &mut context.out).await?;
         follow.print_rest(&mut context.out)
     };
@@ -123,7 +125,11 @@ fn outputs(options: &mut Options, submit_dir: &Path) -> anyhow::Result<Option<Te
 
 async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
     match server.call(ClientRequest::OpenJob(spec)).await? {
-        ClientReply::Opened { job } => Ok(job),
+        ClientReply::Opened { job } => {
+            // However this process ends, nothing stays open.
+            server.call(ClientRequest::Bind(job)).await?;
+            Ok(job)
+        }
         other => Err(unexpected(other).into()),
     }
 }
@@ -131,7 +137,7 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
 /// Hands the tasks over; with `close`, no more will come.
 async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
     let job = submit.job.clone();
-    server.call(ClientRequest::Submit(Box::new(submit))).await?;
+    server.submit_all(job.clone(), vec![submit]).await?;
     if let (true, hq_core::JobTarget::Attach(job)) = (close, job) {
         server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
     }
