@@ -4,7 +4,7 @@ use hq_backend::{Allocation, AllocationId, AllocationRequest, AllocationStatus, 
 use hq_core::{Fact, QueueId, QueueSpec, Seq, Tick, WorkerConfig};
 use hq_scheduler::{
     Scheduler, WorkerType,
-    autoscale::{AllocationState, Autoscaler, ScaleAction},
+    autoscale::single::{AllocationState, Autoscaler, ScaleAction},
 };
 use tokio::{
     task::JoinSet,
@@ -76,7 +76,7 @@ impl Carrier {
         let mut facts: Vec<Fact> =
             queues.keys().filter(|old| **old != queue).map(|old| Fact::QueueRemoved { queue: *old }).collect();
         if known.is_none() {
-            facts.push(Fact::QueueCreated { queue, spec: spec.clone() });
+            facts.push(Fact::QueueCreated { queue, spec: Arc::new(spec.clone()) });
         }
         let worker = spec.worker.clone();
         let mut machine = Autoscaler::new(queue, spec, server_uid);

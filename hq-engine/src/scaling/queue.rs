@@ -86,6 +86,7 @@ impl AllocationQueue {
             max_workers: self.max_workers,
             time_limit: self.time_limit.map(Into::into),
             worker: Some(Arc::new(worker)),
+            ..QueueSpec::default()
         })
     }
 }
