@@ -1,6 +1,10 @@
 //! Group commit: all that is queued becomes one write and one sync.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use hq_core::{Epoch, Seq};
 
@@ -201,7 +205,7 @@ impl Writer {
     }
 
     /// Removes what an earlier attempt has left under that name.
-    fn make_room(&self, name: &PathBuf) -> io::Result<()> {
+    fn make_room(&self, name: &Path) -> io::Result<()> {
         let storage = &self.workshop.storage;
         let Ok(there) = storage.identity(name) else { return Ok(()) };
         if there == self.active.file.identity()? || is_sealed(&**storage, name) {
@@ -211,8 +215,8 @@ impl Writer {
     }
 
     /// Lets what stands for all records up to a place take the place of the active file, with what has come since.
-    fn exchange(&mut self, exchange: Exchange) -> Result<(), AppendError> {
-        let Exchange { mut fresh, header, upto, answer } = exchange;
+    fn exchange(&mut self, exchange: Box<Exchange>) -> Result<(), AppendError> {
+        let Exchange { mut fresh, header, upto, answer } = *exchange;
         let Workshop { storage, path, queue, .. } = &*self.workshop;
         if !Arc::ptr_eq(&upto.file, &self.active.file) {
             let _ = answer.send(Err(None)); // sealed meanwhile

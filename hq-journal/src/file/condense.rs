@@ -136,7 +136,7 @@ impl Workshop {
                 return Ok(Condensed { before, after: before });
             };
             let (answer, heard) = mpsc::channel();
-            if let Err(exchange) = self.queue.exchange(Exchange { fresh, header, upto, answer }) {
+            if let Err(exchange) = self.queue.exchange(Box::new(Exchange { fresh, header, upto, answer })) {
                 exchange.fresh.discard();
                 return Err(CondenseError::Ending);
             }

@@ -31,7 +31,7 @@ struct State {
     due: Option<Instant>,
     /// The files, as far as they are safe.
     layout: Layout,
-    exchange: Option<Exchange>,
+    exchange: Option<Box<Exchange>>,
     closing: bool,
     failed: Option<AppendError>,
 }
@@ -41,7 +41,7 @@ pub(super) enum Work {
     /// Write what was taken out of the queue, up to this record.
     Write { last: Seq, epoch: Epoch },
     /// Put another file in the place of the active one.
-    Exchange(Exchange),
+    Exchange(Box<Exchange>),
 }
 
 impl Queue {
@@ -115,7 +115,7 @@ impl Queue {
     ///
     /// # Errors
     /// Gives it back where the thread ends.
-    pub(super) fn exchange(&self, exchange: Exchange) -> Result<(), Exchange> {
+    pub(super) fn exchange(&self, exchange: Box<Exchange>) -> Result<(), Box<Exchange>> {
         let mut state = self.lock();
         if state.closing || state.failed.is_some() {
             return Err(exchange);

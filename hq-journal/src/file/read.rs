@@ -12,6 +12,9 @@ use super::{
 };
 use crate::ReadError;
 
+/// What was appended as one: its epoch, and numbered records.
+pub(super) type Batch = (Epoch, Vec<(Seq, Record)>);
+
 /// The records of whole frames, in order.
 pub(super) struct FileRecords {
     segments: vec::IntoIter<Segment>,
@@ -31,7 +34,7 @@ impl FileRecords {
     }
 
     /// The next frame with a record that is wanted, and its epoch.
-    pub(super) fn next_batch(&mut self) -> Result<Option<(Epoch, Vec<(Seq, Record)>)>, ReadError> {
+    pub(super) fn next_batch(&mut self) -> Result<Option<Batch>, ReadError> {
         loop {
             let Some((segment, frames)) = &mut self.current else {
                 let Some(segment) = self.segments.next() else { return Ok(None) };
