@@ -1,5 +1,5 @@
-use hq_core::Record;
-use hq_scheduler::{Condenser, Scheduler};
+use hq_core::{Record, Rng};
+use hq_scheduler::{Condenser, Salvager, Scheduler};
 
 use super::{Invariant, Step, What};
 
@@ -10,6 +10,7 @@ pub struct Replay {
     shadow: Scheduler,
     condensed: Condenser,
     pruned: Condenser,
+    records: Vec<Record>,
     changed: bool,
     steps: u64,
 }
@@ -20,6 +21,7 @@ const DISTANCE: u64 = 23;
 impl Replay {
     fn replay(&mut self, record: &Record) -> Result<(), String> {
         self.changed = true;
+        self.records.push(record.clone());
         let failed = |what: &str, error: String| format!("a record cannot be replayed {what}: {error}: {record:?}");
         self.shadow.replay(record).map_err(|error| failed("from the beginning", error))?;
         self.condensed.take(record).map_err(|error| failed("on a snapshot", error))?;
@@ -32,6 +34,27 @@ impl Replay {
         }
         if !self.condensed.agrees_with(core) {
             return Err(format!("a replay of a snapshot and what follows gives another state {when}"));
+        }
+        Ok(())
+    }
+
+    /// Whatever part of the records is lost, the rest makes sense.
+    fn salvage(&self) -> Result<(), String> {
+        let all = self.records.len();
+        let mut rng = Rng::new(all as u64);
+        for _ in 0..all.min(4) {
+            let from = rng.below(all as u64) as usize;
+            let lost = 1 + rng.below(20) as usize;
+            let mut salvager = Salvager::new();
+            for (i, record) in self.records.iter().enumerate() {
+                if i == from {
+                    salvager.lose(lost as u64)?;
+                }
+                if !(from..from + lost).contains(&i) {
+                    let taken = salvager.take(record.clone());
+                    taken.map_err(|error| format!("without records {from} to {}: {error}", from + lost))?;
+                }
+            }
         }
         Ok(())
     }
@@ -78,9 +101,13 @@ impl Invariant for Replay {
                 }
                 Ok(())
             }
-            What::Over(core) => self.compare(core, "in the end"),
+            What::Over(core) => {
+                self.salvage()?;
+                self.compare(core, "in the end")
+            }
             What::Restarted(records) => {
-                (self.shadow, self.condensed, self.pruned) = Default::default();
+                self.salvage()?;
+                (self.shadow, self.condensed, self.pruned, self.records) = Default::default();
                 records.iter().try_for_each(|record| self.replay(record))
             }
             _ => Ok(()),
