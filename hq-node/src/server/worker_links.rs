@@ -47,6 +47,7 @@ impl ServerNode {
             match (session.state, message) {
                 (SessionState::Leaving(_), _) => return,
                 (SessionState::Greeting(_), FromWorker::Hello(config)) => self.join(link, *config),
+                (SessionState::Greeting(_), FromWorker::Resume(_)) => self.forget_again(link),
                 (SessionState::Greeting(_), _) => self.turn_away(link, "the first word has to be a hello".to_owned()),
                 (SessionState::Joined(worker), message) => self.worker_says(link, worker, message),
             }
@@ -55,7 +56,7 @@ impl ServerNode {
 
     fn worker_says(&mut self, link: LinkId, worker: WorkerId, message: FromWorker) {
         match message {
-            FromWorker::Hello(_) => self.violation(link),
+            FromWorker::Hello(_) | FromWorker::Resume(_) => self.violation(link),
             FromWorker::Report(report) => self.report(link, worker, report),
             FromWorker::Recalled { grant, n, tasks } => {
                 self.scheduler.handle_event(self.now, News::Recalled { worker, grant, n, tasks });
@@ -155,6 +156,15 @@ impl ServerNode {
         self.mark(link);
         for (client, id) in self.clients.workers_are(self.worker_count()) {
             self.reply(client, id, ClientReply::Done);
+        }
+    }
+
+    /// Nothing is known of such a worker; it may say hello as a new one.
+    fn forget_again(&mut self, link: LinkId) {
+        let (boot, durable) = (self.boot, self.ledger.durable());
+        if let Some(session) = self.workers.links.get_mut(&link) {
+            session.tell(ToWorker::Forgotten, boot, durable);
+            self.mark(link);
         }
     }
 

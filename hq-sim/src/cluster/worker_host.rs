@@ -68,6 +68,36 @@ impl World {
         }
     }
 
+    /// It looks for the server once.
+    fn connect_again(&mut self, worker: usize) {
+        let (now, life) = (self.now, self.server.life);
+        let link = self.net.open(Peer::Worker(worker), life);
+        self.workers[worker].link = Some(link);
+        // An attempt may also find nobody, or get lost.
+        let is_there = self.server.node.is_some() && (self.is_healed || self.rng.chance(80));
+        if !is_there {
+            let after = Span(self.rng.range(100, 500_000));
+            return self.plan(now.after(after), Event::ToWorker(link, Down::Closed));
+        }
+        if let Some(at) = self.net.up(now, link) {
+            self.plan(at, Event::ToServer(link, Up::Opened));
+        }
+        if let Some(at) = self.net.down(now, link) {
+            self.plan(at, Event::ToWorker(link, Down::Opened));
+        }
+    }
+
+    /// It ends its link.
+    fn hang_up(&mut self, worker: usize) {
+        let Some(link) = self.workers[worker].link.take() else { return };
+        if let Some(known) = self.net.links.get_mut(&link) {
+            known.peer_open = false;
+        }
+        if let Some(at) = self.net.up(self.now, link) {
+            self.plan(at, Event::ToServer(link, Up::Closed));
+        }
+    }
+
     /// Who the server takes it for.
     fn worker_id(&self, worker: usize) -> WorkerId {
         let link = self.workers[worker].link.and_then(|link| self.net.links.get(&link));
@@ -135,6 +165,8 @@ impl World {
                 WorkerOutput::Stop { run, how } => self.stop_run(worker, run, how),
                 // Simulated programs print nothing.
                 WorkerOutput::Listen { .. } => {}
+                WorkerOutput::Connect => self.connect_again(worker),
+                WorkerOutput::Disconnect => self.hang_up(worker),
                 WorkerOutput::Exit(_) => {
                     self.watch.see(at, What::Gone(id));
                     self.worker_is_gone(worker);
