@@ -37,6 +37,9 @@ impl Urgency {
             | Fact::ServerStopped => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
+            | Fact::SessionGiven { .. }
+            | Fact::WorkerAway { .. }
+            | Fact::WorkerReturned { .. }
             | Fact::GrantOpened { .. }
             | Fact::GrantExtended { .. }
             | Fact::GrantReturned { .. }

@@ -100,6 +100,12 @@ impl Listening {
         }
     }
 
+    /// How many chunks a worker may send of a job that has sent none that is not kept here.
+    pub(super) fn room_of(&self, job: JobId, worker: WorkerId) -> u32 {
+        let kept = self.jobs.get(&job).and_then(|heard| heard.of_worker.get(&worker)).copied().unwrap_or(0);
+        WINDOW.saturating_sub(kept)
+    }
+
     /// Jobs that somebody listens to.
     pub(super) fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.jobs.keys().copied()

@@ -28,6 +28,9 @@ impl ServerNode {
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
+        for fact in std::mem::take(&mut self.pending_sessions) {
+            self.note(fact);
+        }
         self.begin_waits();
         self.settle_replies();
         self.append_step();
@@ -83,6 +86,7 @@ impl ServerNode {
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
+        self.sessions.apply(&fact);
         for job in settled {
             if self.jobs.completes_now(job) {
                 stories.push(Story::Told(EventKind::JobCompleted { job }));

@@ -25,8 +25,10 @@ impl Way {
     }
 
     /// The server is there, and the worker is this one.
+    ///
+    /// Who came back stays known by the welcome of its first day: the server may forget a later one.
     pub(super) fn arrived(&mut self, welcome: Welcome) {
-        self.was = Some(welcome);
+        self.was.get_or_insert(welcome);
         self.lost = None;
         self.attempts = 0;
     }

@@ -64,6 +64,7 @@ impl World {
             idle_timeout: None,
             feed_bytes: 1 << 16,
             token_seed: self.sim.seed,
+            adopt_timeout: self.sim.adopt_timeout,
         };
         let history = (1..).map(Seq).zip(self.server.disk.iter().cloned());
         let (orders, placements) = if self.sim.hostile {
