@@ -164,6 +164,9 @@ impl World {
         if known.life != self.server.life || self.server.node.is_none() {
             return;
         }
+        if known.is_cut && !matches!(up, Up::Closed) {
+            return;
+        }
         let is_open = known.server_open;
         let role = match known.peer {
             Peer::Worker(_) => PeerRole::Worker,
@@ -258,8 +261,10 @@ impl World {
                 self.watch.fail(format!("durability: work of submit {} leaves before that is safe", work.submit));
             }
             let Some(known) = self.net.links.get_mut(&link) else { continue };
-            if let ToWorker::Welcome(welcome) = message {
-                known.worker = Some(welcome.worker);
+            match message {
+                ToWorker::Welcome(welcome) => known.worker = Some(welcome.worker),
+                ToWorker::Resumed(resumed) => known.worker = Some(resumed.welcome.worker),
+                _ => {}
             }
             if let Some(worker) = known.worker {
                 self.watch.see(at, What::Told(worker, message));

@@ -23,9 +23,9 @@ use crate::{report::Report, trace::Trace};
 #[derive(Clone, Debug)]
 pub struct Simulation {
     pub(super) seed: u64,
-    pub(super) faults: Faults,
-    pub(super) journal: bool,
-    pub(super) workers: Vec<(Span, WorkerConfig)>,
+    pub(crate) faults: Faults,
+    pub(crate) journal: bool,
+    pub(crate) workers: Vec<(Span, WorkerConfig)>,
     pub(super) acts: Vec<(Span, Act)>,
     pub(super) clients: usize,
     /// How long faults go on; then come these workers, and all tasks have to end.
@@ -37,7 +37,7 @@ pub struct Simulation {
     /// Whether orders and placements that propose anything can be chosen.
     pub(super) hostile: bool,
     /// How long a new life of the server waits for workers of the one before.
-    pub(super) adopt_timeout: Span,
+    pub(crate) adopt_timeout: Span,
 }
 
 /// What a client does.
