@@ -23,6 +23,7 @@ mod returning;
 mod sessions;
 mod step;
 mod stopping;
+mod story;
 mod wall;
 mod worker_links;
 mod worker_session;

@@ -120,8 +120,8 @@ impl WorkerNode {
     }
 
     /// The server tells anew who listens.
-    fn forget_listeners(&mut self) {
-        let jobs = std::mem::take(&mut self.listened).into_keys();
-        self.outputs.extend(jobs.map(|job| WorkerOutput::Listen { job, credit: None }));
+    pub(super) fn forget_listeners(&mut self) {
+        let jobs = std::mem::take(&mut self.listened).into_iter();
+        self.outputs.extend(jobs.map(|(job, (session, _))| WorkerOutput::Listen { job, session, credit: None }));
     }
 }
