@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, LossReason, Ordinal, OrdinalRange,
-    PastRuns, PauseCause, QueueId, QueueSpec, SnapshotHead, SnapshotTail, Span, Submit, TaskMark, TaskState, Tick,
-    WorkerConfig, WorkerId,
+    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, KeptGrant, LossReason, Ordinal,
+    OrdinalRange, PastRuns, PauseCause, QueueId, QueueSpec, SnapshotHead, SnapshotTail, Span, Submit, TaskMark,
+    TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 /// A fact and its time.
@@ -235,6 +235,27 @@ pub enum Fact {
     },
     /// A client wants all before this to be safe. Nothing follows from it.
     FlushWanted,
+    /// A worker that may come back was given the secret by which it is known then.
+    SessionGiven {
+        /// The worker.
+        worker: WorkerId,
+        /// In this boot.
+        epoch: Epoch,
+        /// The secret.
+        token: u64,
+    },
+    /// The link of a worker that may come back is gone. What it has waits for it.
+    WorkerAway {
+        /// The worker.
+        worker: WorkerId,
+    },
+    /// A worker came back, and goes on with this; what else it had waits again, with a new instance.
+    WorkerReturned {
+        /// The worker.
+        worker: WorkerId,
+        /// Its lanes.
+        kept: Vec<KeptGrant>,
+    },
     /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
     /// this is what they cut.
     ServerStopped,

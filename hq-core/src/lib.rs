@@ -51,8 +51,8 @@ pub use ids::{
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
 pub use listing::{DetailPage, DetailPart, DetailPlace, Page};
 pub use message::{
-    FromWorker, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, RunEnd, RunOutput, SubmitBody, ToWorker,
-    Welcome, Work, WorkRun,
+    FromWorker, HeldGrant, KeptGrant, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, Resume, Resumed,
+    RunEnd, RunOutput, SubmitBody, ToWorker, Welcome, Work, WorkRun,
 };
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};

@@ -88,6 +88,27 @@ pub enum OnServerLost {
     Stop,
     /// Let what runs end, start nothing, then end.
     FinishRunning,
+    /// Let what runs go on, start nothing, and come back to the server or the one that follows it.
+    Reconnect {
+        /// Without a server for so long, it ends as under [`Stop`](Self::Stop).
+        timeout: Span,
+    },
+}
+
+impl OnServerLost {
+    /// Whether a worker may come back.
+    pub const fn reconnects(self) -> bool {
+        matches!(self, Self::Reconnect { .. })
+    }
+
+    /// As users write it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::FinishRunning => "finish-running",
+            Self::Reconnect { .. } => "reconnect",
+        }
+    }
 }
 
 /// Why a worker is no longer there.

@@ -41,6 +41,7 @@ pub struct EngineBuilder {
     journal_options: FileOptions,
     policy: Option<(String, String)>,
     idle_timeout: Option<Duration>,
+    adopt_timeout: Duration,
     server_uid: Option<String>,
     orders: Vec<Box<dyn Order>>,
     placements: Vec<Box<dyn Placement>>,
@@ -56,6 +57,7 @@ impl EngineBuilder {
             journal_options: FileOptions { condenser: Some(past::condenser), ..FileOptions::default() },
             policy: None,
             idle_timeout: None,
+            adopt_timeout: Duration::from_secs(60),
             server_uid: None,
             orders: vec![],
             placements: vec![],
@@ -144,6 +146,13 @@ impl EngineBuilder {
         self
     }
 
+    /// How long an engine that goes on from a journal waits for workers that may come back before their tasks run
+    /// elsewhere: a minute where nothing is said.
+    pub const fn adopt_timeout(mut self, timeout: Duration) -> Self {
+        self.adopt_timeout = timeout;
+        self
+    }
+
     /// The server's uid on a new journal, in place of a random one: six letters and digits.
     pub fn server_uid(mut self, uid: impl Into<String>) -> Self {
         self.server_uid = Some(uid.into());
@@ -181,6 +190,7 @@ impl EngineBuilder {
             idle_timeout: self.idle_timeout.map(Into::into),
             feed_bytes: FEED_BYTES,
             token_seed: random()?,
+            adopt_timeout: self.adopt_timeout.into(),
         };
         let signals = Arc::new(Signals::default());
         let file = self.journal.map(|file| (file, self.journal_options));

@@ -45,6 +45,9 @@ impl Urgency {
             | Fact::RecordsLost { .. } => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
+            | Fact::SessionGiven { .. }
+            | Fact::WorkerAway { .. }
+            | Fact::WorkerReturned { .. }
             | Fact::GrantOpened { .. }
             | Fact::GrantExtended { .. }
             | Fact::GrantReturned { .. }

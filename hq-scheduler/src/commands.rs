@@ -163,11 +163,19 @@ impl Scheduler {
         }
         let worker = WorkerId(self.state.last_worker.checked_add(1).ok_or(JoinRefused::Workers)?);
         let mut fx = Effects::default();
+        self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
+        self.know_worker(now, worker);
+        self.settle(now, fx);
+        Ok(worker)
+    }
+
+    /// Notes of a worker that is there now what is kept beside the lasting state.
+    pub(crate) fn know_worker(&mut self, now: Tick, worker: WorkerId) {
+        let Some(config) = self.state.workers.get(&worker).map(|known| known.config.clone()) else { return };
         self.count_resources(&config, true);
         if config.min_utilization > 0 {
             self.mind.choosy.insert(worker);
         }
-        self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
         if self.state.workers.len() == 1 {
             // Until now nobody asked for ranks, nor who could run what.
             self.mind.moved.extend(self.state.ready.keys().copied());
@@ -177,8 +185,6 @@ impl Scheduler {
             self.mind.makes.join(worker, known, |class| self.state.classes.get(class));
         }
         self.note_idle(now, [worker]);
-        self.settle(now, fx);
-        Ok(worker)
     }
 
     /// What the numbers of the submit are: given and new in the job, or the next free ones after `top`.

@@ -1,4 +1,6 @@
-use hq_core::{Fact, JobId, Record, Tick};
+use std::collections::BTreeMap;
+
+use hq_core::{Fact, JobId, Record, Tick, WorkerId};
 
 use crate::{
     Scheduler,
@@ -13,6 +15,8 @@ use crate::{
 pub struct Condenser {
     state: State,
     server: Vec<Record>,
+    /// How workers that may come back are known then: the last of each.
+    sessions: BTreeMap<WorkerId, Record>,
     last: Tick,
 }
 
@@ -33,6 +37,11 @@ impl Condenser {
         if is_kept || record.fact.is_about_allocations() {
             self.server.push(record.clone());
         }
+        match &record.fact {
+            Fact::SessionGiven { worker, .. } => _ = self.sessions.insert(*worker, record.clone()),
+            Fact::WorkerLost { worker, .. } | Fact::WorkerJoined { worker, .. } => _ = self.sessions.remove(worker),
+            _ => {}
+        }
         Ok(())
     }
 
@@ -46,7 +55,7 @@ impl Condenser {
 
     /// The records that stand for all that were taken. They belong together: half of them is nothing.
     pub fn records(&self) -> Vec<Record> {
-        self.state.summary(&self.server, self.last)
+        self.state.summary(&self.server, &self.sessions, self.last)
     }
 
     /// Whether a core is in the state that the records taken come to.

@@ -26,6 +26,7 @@
 
 mod api;
 pub mod autoscale;
+mod away;
 mod commands;
 mod condenser;
 mod deep;

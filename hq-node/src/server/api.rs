@@ -12,8 +12,10 @@ pub struct ServerConfig {
     pub idle_timeout: Option<Span>,
     /// Bytes of past events that are kept for subscribers.
     pub feed_bytes: usize,
-    /// Seed of session tokens; from the system's generator in production.
+    /// Seed of session tokens; from the system's generator in production, and a secret.
     pub token_seed: u64,
+    /// How long a server that begins anew waits for workers of its former life that may come back.
+    pub adopt_timeout: Span,
 }
 
 /// Which side of the engine a link belongs to; authenticated by the transport.

@@ -113,6 +113,10 @@ pub(super) fn from_worker(message: &mut FromWorker) -> bool {
             let gpus = || state.nvidia.iter().chain(&state.amd).flatten();
             state.cpus.len() <= CPUS_MAX && gpus().count() <= GPUS_MAX && gpus().all(|gpu| gpu.id.len() <= GPU_ID_MAX)
         }
+        FromWorker::Resume(resume) => {
+            resume.reports.iter_mut().flat_map(|report| &mut report.lanes).for_each(cut_texts);
+            resume.grants.iter().flat_map(|held| &held.backlog).all(is_range)
+        }
         FromWorker::Hello(_) | FromWorker::Heartbeat | FromWorker::Leaving { .. } => true,
     }
 }

@@ -32,6 +32,11 @@ pub(super) fn tell(
         Fact::WorkerJoined { worker, config } => {
             EventKind::WorkerConnected { worker: *worker, config: Arc::clone(config) }
         }
+        // After a restart it is news that a worker of the life before is there.
+        Fact::WorkerReturned { worker, .. } => {
+            let Some(config) = grants.untold(*worker) else { return };
+            EventKind::WorkerConnected { worker: *worker, config: Arc::clone(config) }
+        }
         // Workers that go with their server are nobody's loss.
         Fact::WorkerLost { reason: LossReason::ServerEnded, .. } => return,
         Fact::WorkerLost { worker, reason } => EventKind::WorkerLost { worker: *worker, reason: *reason },

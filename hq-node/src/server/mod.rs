@@ -20,6 +20,8 @@ mod listening;
 mod machine;
 mod render;
 mod requests;
+mod returning;
+mod sessions;
 mod step;
 mod stopping;
 mod story;

@@ -29,6 +29,9 @@ impl ServerNode {
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
+        for fact in std::mem::take(&mut self.pending_sessions) {
+            self.note(fact);
+        }
         self.begin_waits();
         self.carry_outputs();
         self.settle_replies();
@@ -87,6 +90,7 @@ impl ServerNode {
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
+        self.sessions.apply(&fact);
         for job in settled {
             if self.jobs.completes_now(job) {
                 stories.push(Story::Told(EventKind::JobCompleted { job }));

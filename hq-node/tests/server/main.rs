@@ -8,5 +8,6 @@ mod garbage;
 mod kit;
 mod outputs;
 mod restart;
+mod returning;
 mod sessions;
 mod stopping;

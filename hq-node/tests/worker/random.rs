@@ -130,6 +130,7 @@ impl World {
                 WorkerOutput::Send(messages) => messages.into_iter().for_each(|message| self.said(message)),
                 WorkerOutput::Listen { .. } => panic!("nobody listens"),
                 WorkerOutput::Exit(_) => self.exit = true,
+                WorkerOutput::Connect | WorkerOutput::Disconnect => panic!("it does not come back"),
             }
         }
     }
@@ -204,7 +205,7 @@ impl World {
                 assert!(running.is_none_or(|run| !self.unreported.contains_key(&run)), "reported before");
             }
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
-            FromWorker::Leaving { .. } => panic!("no limit is set"),
+            FromWorker::Leaving { .. } | FromWorker::Resume(_) => panic!("no limit is set, nor does it come back"),
             FromWorker::Notify { .. } | FromWorker::Overview(_) | FromWorker::Output(_) => {
                 panic!("nobody said a word, or listens")
             }

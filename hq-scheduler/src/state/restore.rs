@@ -90,7 +90,7 @@ impl State {
             }
         }
         for last in &tail.workers {
-            if let Some(worker) = self.workers.get_mut(&last.worker) {
+            if let Some(worker) = self.any_worker_mut(last.worker) {
                 (worker.last_lane, worker.last_task) = (last.grant, last.task);
             } else if let Some(worker) = self.lost.get_mut(&last.worker) {
                 worker.last_task = last.task;

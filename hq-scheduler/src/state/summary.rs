@@ -16,8 +16,8 @@ const MARKS: usize = 1 << 12;
 
 impl State {
     /// Facts after which a fresh state is this one. `server` are the boots and whatever else is kept as it was, in order;
-    /// `at` is the moment of the last fact.
-    pub(crate) fn summary(&self, server: &[Record], at: Tick) -> Vec<Record> {
+    /// `sessions` is how workers are known that may come back; `at` is the moment of the last fact.
+    pub(crate) fn summary(&self, server: &[Record], sessions: &BTreeMap<WorkerId, Record>, at: Tick) -> Vec<Record> {
         let (users, projects) = self.owners.snapshot();
         let head = SnapshotHead { classes: self.classes.snapshot(), users, projects };
         let mut begun = self.beginnings(server);
@@ -28,7 +28,12 @@ impl State {
         let mut facts = Facts { records: begun, at };
         self.submits.iter().for_each(|(base, submit)| self.summarise_submit(*base, submit, &mut facts));
         self.summarise_workers(&mut facts);
+        let there = sessions.iter().filter(|(worker, _)| self.has_worker(**worker));
+        facts.records.extend(there.map(|(_, record)| record.clone()));
         self.summarise_grants(&mut facts);
+        for (id, away) in &self.away {
+            facts.add(away.since, Fact::WorkerAway { worker: *id });
+        }
         if let Some((order, placement)) = self.policy.clone() {
             facts.add(at, Fact::PolicyChanged { order, placement });
         }
@@ -116,13 +121,15 @@ impl State {
             facts.add(lost.joined, Fact::WorkerJoined { worker: *id, config: lost.config.clone() });
             facts.add(lost.lost, Fact::WorkerLost { worker: *id, reason: lost.reason });
         }
-        for (id, worker) in &self.workers {
+        let away = self.away.iter().map(|(id, away)| (id, &away.worker));
+        for (id, worker) in self.workers.iter().chain(away) {
             facts.add(worker.joined, Fact::WorkerJoined { worker: *id, config: worker.config.clone() });
         }
     }
 
     fn summarise_grants(&self, facts: &mut Facts) {
-        for (id, grant) in &self.grants {
+        // Lanes are suspended once more when their workers go away.
+        for (id, grant) in self.grants.iter().chain(&self.suspended) {
             let fact = Fact::GrantOpened {
                 grant: *id,
                 workers: grant.workers.clone(),
@@ -133,13 +140,12 @@ impl State {
             };
             facts.add(grant.opened, fact);
             if let Some(task) = grant.running {
-                let entry = self.records.get(task).filter(|entry| entry.state == TaskState::Running);
-                let start = entry.map_or(grant.opened, |entry| entry.start);
+                let start = self.records.get(task).map_or(grant.opened, |entry| entry.start);
                 facts.add(start, Fact::TaskStarted { grant: *id, task, start });
             }
         }
         // A gang that has lost a member since its task began: the task is known with all of them.
-        let running = self.grants.values().filter(|grant| grant.running.is_some());
+        let running = self.grants.values().chain(self.suspended.values()).filter(|grant| grant.running.is_some());
         let marks: Vec<_> = running
             .filter_map(|grant| Some(self.records.marks_in(OrdinalRange::one(grant.running?))))
             .flatten()
@@ -154,7 +160,8 @@ impl State {
         let ended = self.jobs.iter().filter_map(|(id, job): (&JobId, _)| Some((*id, job.ended?))).collect();
         let shut = self.submits.iter().filter(|(_, submit)| submit.shut > 0);
         let lost = self.lost.iter().map(|(id, lost)| (*id, None, lost.last_task));
-        let live = self.workers.iter().map(|(id, worker)| (*id, worker.last_lane, worker.last_task));
+        let away = self.away.iter().map(|(id, away)| (id, &away.worker));
+        let live = self.workers.iter().chain(away).map(|(id, worker)| (*id, worker.last_lane, worker.last_task));
         let workers = lost
             .chain(live)
             .filter(|(_, grant, task)| grant.is_some() || task.is_some())

@@ -19,7 +19,7 @@ use crate::{
     parse,
     view::{worker_details, worker_json},
     worker::{
-        BaseArgs, ConfigArgs, DetectList, ManagerArg, Search, WorkDir, connect, detect_manager, send_overviews,
+        BaseArgs, ConfigArgs, DetectList, ManagerArg, Search, ServerWay, WorkDir, detect_manager, send_overviews,
         watch_welcome,
     },
 };
@@ -30,7 +30,8 @@ use crate::{
 Examples:
   hq worker start &
   hq worker start --cpus 2x16 --resource 'gpus/nvidia=[0,1]' --idle-timeout 5m
-  hq worker start --cpus 4 --time-limit 1h --on-server-lost finish-running")]
+  hq worker start --cpus 4 --time-limit 1h --on-server-lost finish-running
+  hq worker start --on-server-lost reconnect --reconnect-timeout 2h")]
 pub(crate) struct Args {
     /// Its cpus, e.g. `8`, `2x16`, `[0,2,4]` [default: those of this machine]
     #[arg(long, value_name = "DEFINITION", value_parser = parse::reader(parse::cpus_definition))]
@@ -74,6 +75,9 @@ pub(crate) struct Args {
     /// What happens to running tasks when the server is lost
     #[arg(long, value_name = "POLICY", default_value = "stop")]
     on_server_lost: OnServerLostArg,
+    /// With `--on-server-lost reconnect`: end after that long without a server [default: 30m]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::positive_span))]
+    reconnect_timeout: Option<Span>,
     /// Directory for directories of tasks, best on a local disk [default: a fresh one]
     #[arg(long, value_name = "PATH")]
     work_dir: Option<PathBuf>,
@@ -89,20 +93,29 @@ enum OnServerLostArg {
     Stop,
     /// They may end; nothing new is started.
     FinishRunning,
+    /// They go on, and the worker comes back to the server or to the one that follows it.
+    Reconnect,
 }
 
-impl From<OnServerLostArg> for OnServerLost {
-    fn from(policy: OnServerLostArg) -> Self {
-        match policy {
-            OnServerLostArg::Stop => Self::Stop,
-            OnServerLostArg::FinishRunning => Self::FinishRunning,
-        }
-    }
-}
+/// How long a worker looks for a server unless something else is said.
+const RECONNECT_TIMEOUT: Span = Span::secs(30 * 60);
 
 impl Args {
-    fn config_args(&self, in_slurm: bool) -> ConfigArgs {
-        ConfigArgs {
+    fn on_server_lost(&self) -> anyhow::Result<OnServerLost> {
+        Ok(match self.on_server_lost {
+            OnServerLostArg::Reconnect => {
+                OnServerLost::Reconnect { timeout: self.reconnect_timeout.unwrap_or(RECONNECT_TIMEOUT) }
+            }
+            _ if self.reconnect_timeout.is_some() => {
+                bail!("--reconnect-timeout is only of use with --on-server-lost reconnect")
+            }
+            OnServerLostArg::Stop => OnServerLost::Stop,
+            OnServerLostArg::FinishRunning => OnServerLost::FinishRunning,
+        })
+    }
+
+    fn config_args(&self, in_slurm: bool) -> anyhow::Result<ConfigArgs> {
+        Ok(ConfigArgs {
             cpus: self.cpus.clone(),
             resources: self.resource.clone(),
             search: Search {
@@ -117,11 +130,11 @@ impl Args {
                 time_limit: self.time_limit,
                 idle_timeout: self.idle_timeout,
                 heartbeat: self.heartbeat,
-                on_server_lost: self.on_server_lost.into(),
+                on_server_lost: self.on_server_lost()?,
                 min_utilization: self.min_utilization,
                 overview_interval: self.overview_interval.filter(|interval| *interval > Span::ZERO),
             },
-        }
+        })
     }
 }
 
@@ -133,12 +146,14 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let remaining = job.as_ref().and_then(|(_, remaining)| *remaining);
     let work_dir = WorkDir::prepare(args.work_dir.as_deref())?;
     let in_slurm = job.as_ref().is_some_and(|(job, _)| job.manager == "Slurm");
-    let mut config = args.config_args(in_slurm).gather(work_dir.path(), job.map(|(job, _)| job))?;
+    let mut config = args.config_args(in_slurm)?.gather(work_dir.path(), job.map(|(job, _)| job))?;
     config.time_limit = config.time_limit.or(remaining);
-    let (link, mut welcome) = watch_welcome(connect(&context.global.server_dir).await?);
+    let way = ServerWay::new(&context.global.server_dir);
+    let (link, mut welcome) = watch_welcome(way.find().await?);
     let desk = notify_dir()?;
     let (overviews, looks) = mpsc::channel(1);
     let options = WorkerOptions::new(config.clone(), link, runners(&config, desk.path())?).overviews(looks);
+    let options = if config.on_server_lost.reconnects() { options.way_back(Arc::new(way)) } else { options };
     let handle = options.handle();
     let worker = run_worker(options);
     tokio::pin!(worker, interrupted);
