@@ -13,7 +13,9 @@ pub(crate) const ENTRY_MAX: usize = TEXT_MAX - "HQ_ENTRY=".len();
 /// Bytes of the standard input: all tasks share it, and it goes in one message to the server.
 pub(crate) const PAYLOAD_MAX: usize = 60 << 20;
 /// Bytes of all entries: they go in as many messages as it takes, and into one append of a journal.
-pub(crate) const ENTRIES_MAX: usize = 512 << 20;
+///
+/// Less in unit tests, which would take a minute to come to the real one.
+pub(crate) const ENTRIES_MAX: usize = if cfg!(test) { 16 << 20 } else { 512 << 20 };
 /// Bytes of a path that Linux takes.
 const PATH_MAX: usize = 4095;
 /// Linux never takes more arguments and variables together, and a quarter of the stack at most.
