@@ -204,7 +204,7 @@ impl Lanes {
         let mut killed: Vec<RunId> = over.into_iter().filter_map(|grant| self.condemn(grant)).collect();
         for (grant, tasks) in kept {
             let Some(lane) = self.lanes.get_mut(&grant) else { continue };
-            lane.backlog.keep(tasks);
+            lane.backlog.keep(tasks, lane.running.as_ref().map(|run| run.task));
             lane.holds = true;
             lane.recalls = 0;
             let runs_on = |run: &Run| tasks.iter().any(|range| range.contains(run.task));

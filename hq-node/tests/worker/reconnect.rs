@@ -70,6 +70,16 @@ fn kept_lanes_go_on_when_told_to() {
 }
 
 #[test]
+fn what_ended_without_the_servers_knowledge_may_come_again() {
+    let mut rig = rig();
+    rig.tell([open(1, 5, 1)]);
+    rig.end(1, 5, Outcome::Finished);
+    again(&mut rig);
+    rig.tell([resumed(&[(1, &[])]), go_on(1), ToWorker::Submit(body(1))]);
+    assert_eq!(rig.tell([extend(1, work(5, 1))]), ["start 1/5", "report 3: 1/5 runs for 0"]);
+}
+
+#[test]
 fn what_is_not_kept_dies_and_nothing_starts_beside_it() {
     let mut rig = rig();
     rig.tell([open(1, 5, 4), open(2, 20, 9), open(3, 40, 9)]);
