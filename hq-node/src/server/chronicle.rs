@@ -3,9 +3,10 @@ use hq_scheduler::Scheduler;
 
 use super::{
     book::JobBook,
-    events::{LastRun, Story, tell},
+    events::{LastRun, tell},
     feed::tell_story,
     grants::GrantBook,
+    story::Story,
     wall::Wall,
 };
 
