@@ -80,6 +80,9 @@ impl Salvager {
             | Fact::GrantClosed { .. }
             | Fact::TaskStarted { .. }
             | Fact::TaskKilled { .. }
+            | Fact::SessionGiven { .. }
+            | Fact::WorkerAway { .. }
+            | Fact::WorkerReturned { .. }
             | Fact::WorkerOverview { .. } => None,
             other => Some(other),
         }

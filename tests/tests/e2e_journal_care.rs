@@ -30,7 +30,7 @@ fn a_prune_keeps_what_is_not_over() {
     cluster.finished(cluster.submit(&["--array=1-100", "true"]));
     gone.kill();
     cluster.until_worker(1, "CONNECTION LOST");
-    let worker = cluster.worker("stays", "2");
+    let worker = cluster.worker("stays", "3");
     let running = cluster.submit(&["--array=1-3", "bash", "-c", "[ $HQ_TASK_ID = 1 ] || sleep 3600"]);
     cluster.until(running, "finished", 1);
     cluster.until(running, "running", 2);

@@ -1,6 +1,9 @@
 //! Reads a journal that may be in use.
 
-use std::path::Path;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use hq_core::{Record, Seq};
 
@@ -22,23 +25,20 @@ use crate::{
 /// # Errors
 /// Where it is no journal that this program can read. An empty file is one without records.
 pub fn read_file(path: &Path) -> Result<Records, OpenError> {
-    // A server may put another file in the place of one that was just found: then all is looked for again.
-    for _ in 0..100 {
+    // A server may put other files in the place of those that were just found: then all is looked for again.
+    for _ in 0..ATTEMPTS {
         match look(&Files, path) {
-            Err(OpenError::Missing { .. } | OpenError::NotAJournal { .. } | OpenError::Cut { .. })
-                if has_changed(path) => {}
+            Err(OpenError::Missing { .. } | OpenError::NotAJournal { .. } | OpenError::Cut { .. }) => {}
+            Err(OpenError::Io { path: name, source, .. })
+                if source.kind() == io::ErrorKind::NotFound && name != path => {}
             result => return result,
         }
     }
     look(&Files, path)
 }
 
-/// Whether another file has that name by now, compared with a moment later.
-fn has_changed(path: &Path) -> bool {
-    let before = Files.identity(path).ok();
-    std::thread::yield_now();
-    before.is_none() || before != Files.identity(path).ok()
-}
+/// More than a server can do to its files while one looks for them.
+const ATTEMPTS: u32 = 3;
 
 fn look(storage: &dyn Storage, path: &Path) -> Result<Records, OpenError> {
     let failed = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
@@ -48,12 +48,13 @@ fn look(storage: &dyn Storage, path: &Path) -> Result<Records, OpenError> {
     let (header, len) = (subject.header, subject.len);
     let active = Segment { path: path.to_owned(), file, header, end: len, next: Seq(u64::MAX) };
     let records = FileRecords::new(Layout { sealed, active }, Seq(0));
-    Ok(Box::new(Whole { records, subject, over: false }))
+    Ok(Box::new(Whole { records, path: path.to_owned(), subject, over: false }))
 }
 
 /// Records up to the torn tail.
 struct Whole {
     records: FileRecords,
+    path: PathBuf,
     subject: Subject,
     over: bool,
 }
@@ -66,7 +67,7 @@ impl Iterator for Whole {
             return None;
         }
         match self.records.next() {
-            Some(Err(ReadError::Damaged { path, offset })) => {
+            Some(Err(ReadError::Damaged { path, offset })) if path == self.path => {
                 self.over = true;
                 // Rare, so that it is found out only now what it is.
                 match scan(&self.subject) {
