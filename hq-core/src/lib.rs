@@ -21,6 +21,7 @@ mod message;
 mod output;
 pub mod placeholder;
 mod program;
+mod queue;
 mod ranges;
 pub mod resource;
 mod rng;
@@ -39,7 +40,7 @@ pub use client::{
 };
 pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
-pub use fact::{End, Ends, Fact, QueueSpec, Record};
+pub use fact::{End, Ends, Fact, Record};
 pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
 pub use idlist::{IdList, IdListError};
 pub use ids::{
@@ -54,6 +55,7 @@ pub use message::{
 };
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
+pub use queue::{AllocationInfo, AllocationState, PauseCause, QueueInfo, QueueSpec};
 pub use ranges::{OrdinalRange, RangeSet};
 pub use resource::{
     Allocation, CouplingError, CouplingItem, DefinitionError, GrantedResource, NameError, Piece, Policy, Quantity,
