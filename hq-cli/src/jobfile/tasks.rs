@@ -120,7 +120,7 @@ impl Reader<'_> {
         if ids.count() == 0 {
             return Err(Bad::new(array.span(), "No tasks defined"));
         }
-        let mut parts = Parts::default();
+        let (mut parts, mut gaps) = (Parts::default(), vec![]);
         let mut longest = 0;
         if let Some((entries, span)) = entries {
             longest = entries.iter().map(String::len).max().unwrap_or_default();
@@ -128,10 +128,11 @@ impl Reader<'_> {
                 let reason = format!("an entry has at most {ENTRY_MAX} bytes, and none that is zero");
                 return Err(Bad::new(span, reason));
             }
-            parts = Parts::new(entries).ok_or_else(|| Bad::new(span, "the entries are too large"))?;
+            let all = Parts::new(entries).ok_or_else(|| Bad::new(span.clone(), "the entries are too large"))?;
+            (parts, gaps) = program::with_empty_ones(all).map_err(|reason| Bad::new(span, reason))?;
         }
         let (profile, spec) = self.task(array, longest)?;
-        let shared = encode(&ProgramBody::Same(spec), array.span())?;
+        let shared = encode(&program::with_gaps(spec, gaps), array.span())?;
         Ok(Submit { parts, ..Submit::array(target, ids, PROGRAM_KIND, shared.into(), profile) })
     }
 

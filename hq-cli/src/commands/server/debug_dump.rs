@@ -1,16 +1,11 @@
-use std::{
-    fs::OpenOptions,
-    io::{BufWriter, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
-};
+use std::{io::Write, path::PathBuf};
 
 use anyhow::Context as _;
 use hq_core::{ClientReply, ClientRequest, DetailPart, Selector};
 
 use crate::{
     context::Context,
-    output::JsonStream,
+    output::{JsonStream, PrivateFile},
     server::unexpected,
     view::{LiveTasks, begin_job_json, dump_rest, dump_tasks},
 };
@@ -33,8 +28,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let workers = server.workers(Selector::All).await?;
     let path = &args.path;
     // Commands and environments are in it.
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    let mut file = BufWriter::new(file.with_context(|| format!("cannot write {path:?}"))?);
+    let mut file = PrivateFile::create(path)?;
     let write = |bytes: &[u8]| file.write_all(bytes).with_context(|| format!("cannot write {path:?}"));
     let mut json = JsonStream::new(write);
     json.object()?;
@@ -56,5 +50,5 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     json.close()?;
     dump_rest(&info, &workers, live, &mut json)?;
     json.end()?;
-    file.flush().with_context(|| format!("cannot write {path:?}"))
+    file.finish()
 }
