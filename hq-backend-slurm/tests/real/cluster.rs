@@ -31,13 +31,18 @@ pub(crate) struct Cluster {
 pub(crate) struct Commands {
     runner: ProcessRunner,
     conf: String,
+    /// Variables that the caller has set.
+    set: Vec<(String, String)>,
 }
 
 #[async_trait]
 impl CommandRunner for Commands {
     async fn run(&self, line: &CommandLine) -> Result<CommandOutput, CommandError> {
         let mut line = line.clone();
-        line.env.push(("SLURM_CONF", Some(self.conf.clone())));
+        let set = self.set.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+        let conf = ("SLURM_CONF".to_owned(), Some(self.conf.clone()));
+        // What the line says comes last.
+        line.env = set.chain([conf]).chain(line.env).collect();
         self.runner.run(&line).await
     }
 }
@@ -73,7 +78,7 @@ impl Cluster {
         }
         let output = run(&mut script);
         let conf = String::from_utf8(output.stdout).expect("a path").trim().to_owned();
-        let commands = Commands { runner: ProcessRunner::new(), conf };
+        let commands = Commands { runner: ProcessRunner::new(), conf, set: vec![] };
         Some(Self { backend: SlurmBackend::with_runner(commands.clone()), room, commands })
     }
 
@@ -82,6 +87,13 @@ impl Cluster {
         let output = self.commands.run(&CommandLine::new(program, args.iter().copied())).await.expect(program);
         assert!(output.is_success(), "{program} {args:?}: {output:?}");
         output.out().into_owned()
+    }
+
+    /// From now on the caller lives in a batch job with these variables.
+    pub(crate) fn live_in_job(&mut self, set: &[(&str, &str)]) {
+        self.commands.set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let names = set.iter().map(|(name, _)| (*name).to_owned());
+        self.backend = SlurmBackend::with_runner(self.commands.clone()).without(names);
     }
 
     /// A daemon, by name: `start` or `kill`.
