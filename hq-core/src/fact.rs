@@ -208,6 +208,9 @@ pub enum Fact {
         /// Where its script and outputs are.
         #[serde(default)]
         dir: Option<String>,
+        /// Workers that were asked for.
+        #[serde(default)]
+        workers: u32,
     },
     /// The allocation has begun: a worker of it came, or the backend says so.
     AllocationStarted {
@@ -215,6 +218,9 @@ pub enum Fact {
         queue: QueueId,
         /// The key.
         key: String,
+        /// The backend's name for it.
+        #[serde(default)]
+        id: String,
     },
     /// The allocation is over, or was never had.
     AllocationEnded {
@@ -222,6 +228,9 @@ pub enum Fact {
         queue: QueueId,
         /// The key.
         key: String,
+        /// The backend's name for it; none where it was never had.
+        #[serde(default)]
+        id: Option<String>,
         /// What went wrong, if something did.
         error: Option<String>,
     },

@@ -184,6 +184,8 @@ impl Driver {
                     self.has_stopped = true;
                     return;
                 }
+                // No queue can be made yet that a client asks for.
+                ServerOutput::Backend(_) => continue,
                 ServerOutput::Warn(text) => {
                     tracing::warn!("{text}");
                     continue;

@@ -87,6 +87,17 @@ pub(super) fn tell(
             stories.extend(events.map(|(job, tasks)| Story::Told(EventKind::TasksAborted { job, tasks })));
             return;
         }
+        Fact::QueueCreated { queue, spec } => EventKind::QueueCreated { queue: *queue, spec: Arc::clone(spec) },
+        Fact::QueueRemoved { queue } => EventKind::QueueRemoved { queue: *queue },
+        Fact::AllocationQueued { queue, id, workers, .. } => {
+            EventKind::AllocationQueued { queue: *queue, allocation: id.clone(), workers: *workers }
+        }
+        Fact::AllocationStarted { queue, id, .. } => {
+            EventKind::AllocationStarted { queue: *queue, allocation: id.clone() }
+        }
+        Fact::AllocationEnded { queue, id: Some(id), .. } => {
+            EventKind::AllocationFinished { queue: *queue, allocation: id.clone() }
+        }
         _ => return,
     };
     stories.push(Story::Told(event));
@@ -135,6 +146,13 @@ impl Story {
                 EventKind::JobCanceled { reason: Some(text), .. } | EventKind::TaskFailed { error: text, .. } => {
                     text.len()
                 }
+                EventKind::QueueCreated { spec, .. } => {
+                    let words = spec.worker_args.iter().chain(&spec.submit_args);
+                    512 + words.map(|word| word.len() + 24).sum::<usize>()
+                }
+                EventKind::AllocationQueued { allocation, .. }
+                | EventKind::AllocationStarted { allocation, .. }
+                | EventKind::AllocationFinished { allocation, .. } => allocation.len(),
                 EventKind::TaskStarted { workers, .. } => workers.len() * 4,
                 // Runs with their indexes.
                 EventKind::TasksCanceled { tasks, .. } | EventKind::TasksAborted { tasks, .. } => {

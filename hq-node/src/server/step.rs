@@ -28,10 +28,12 @@ impl ServerNode {
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
+        self.scale(&mut warnings);
         self.begin_waits();
         self.settle_replies();
         self.append_step();
         self.outputs.extend(warnings);
+        self.give_orders();
         self.carry_outputs();
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
@@ -83,6 +85,7 @@ impl ServerNode {
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
+        self.scaling.machine.observe(self.now, &fact);
         for job in settled {
             if self.jobs.completes_now(job) {
                 stories.push(Story::Told(EventKind::JobCompleted { job }));

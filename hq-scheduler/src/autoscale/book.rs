@@ -150,17 +150,17 @@ impl Book {
                 queue.count = queue.count.max(number);
                 queue.allocations.insert(number, Allocation::new(key.clone(), *workers));
             }),
-            Fact::AllocationQueued { queue, key, id, dir } => self.change_allocation(*queue, key, |a| {
+            Fact::AllocationQueued { queue, key, id, dir, .. } => self.change_allocation(*queue, key, |a| {
                 a.id = Some(id.clone());
                 a.dir.clone_from(dir);
                 a.queued = Some(at);
             }),
-            Fact::AllocationStarted { queue, key } => self.change_allocation(*queue, key, |a| {
+            Fact::AllocationStarted { queue, key, .. } => self.change_allocation(*queue, key, |a| {
                 a.started = a.started.or(Some(at));
                 // It was given up too early.
                 a.ended = None;
             }),
-            Fact::AllocationEnded { queue, key, error } => {
+            Fact::AllocationEnded { queue, key, error, .. } => {
                 self.change_allocation(*queue, key, |a| a.ended = Some((at, error.clone())));
                 self.change(*queue, Queue::forget_old);
             }

@@ -69,6 +69,11 @@ impl Autoscaler {
         self.look_after(now);
     }
 
+    /// It is that patient from now on.
+    pub fn set_knobs(&mut self, knobs: ScaleKnobs) {
+        self.knobs = knobs;
+    }
+
     /// What there is.
     pub const fn book(&self) -> &Book {
         &self.book

@@ -58,7 +58,8 @@ impl Autoscaler {
             return;
         };
         self.end_twins(now, queue, &id);
-        self.emit(now, Fact::AllocationQueued { queue, key: key.to_owned(), id, dir });
+        let workers = self.book.allocation(queue, key).map_or(0, |a| a.workers);
+        self.emit(now, Fact::AllocationQueued { queue, key: key.to_owned(), id, dir, workers });
         if let Some(mind) = self.minds.get_mut(&queue) {
             mind.health.submit_succeeded();
             mind.cares.remove(&number);
@@ -147,7 +148,7 @@ impl Autoscaler {
             Ok(ScaleStatus::Running) => {
                 care.errors = 0;
                 if !is_running {
-                    self.emit(now, Fact::AllocationStarted { queue, key: key.to_owned() });
+                    self.begin(now, queue, key);
                     self.want_round(now);
                 }
             }

@@ -280,11 +280,20 @@ fn i12_can_fail() {
     let intended = |key: &str, workers| {
         ScaleAction::Record(Fact::AllocationIntended { queue: QUEUE, key: key.to_owned(), workers })
     };
-    let started = |key: &str| ScaleAction::Record(Fact::AllocationStarted { queue: QUEUE, key: key.to_owned() });
-    let ended =
-        |key: &str| ScaleAction::Record(Fact::AllocationEnded { queue: QUEUE, key: key.to_owned(), error: None });
+    let started = |key: &str| {
+        ScaleAction::Record(Fact::AllocationStarted { queue: QUEUE, key: key.to_owned(), id: String::new() })
+    };
+    let ended = |key: &str| {
+        ScaleAction::Record(Fact::AllocationEnded { queue: QUEUE, key: key.to_owned(), id: None, error: None })
+    };
     let queued = |key: &str, id: &str| {
-        ScaleAction::Record(Fact::AllocationQueued { queue: QUEUE, key: key.to_owned(), id: id.to_owned(), dir: None })
+        ScaleAction::Record(Fact::AllocationQueued {
+            queue: QUEUE,
+            key: key.to_owned(),
+            id: id.to_owned(),
+            dir: None,
+            workers: 1,
+        })
     };
     let order = |key: &str| {
         ScaleAction::Order(ScaleOrder::Submit {

@@ -85,7 +85,7 @@ impl Autoscaler {
                     allocation.state = AllocationState::Queued { id: id.clone() };
                 }
             }
-            Fact::AllocationStarted { queue, key } if *queue == self.queue => self.begin(Tick(0), key),
+            Fact::AllocationStarted { queue, key, .. } if *queue == self.queue => self.begin(Tick(0), key),
             Fact::AllocationEnded { queue, key, .. } if *queue == self.queue => {
                 self.allocations.remove(key);
             }
@@ -135,7 +135,7 @@ impl Autoscaler {
             return;
         }
         allocation.state = AllocationState::Queued { id: id.clone() };
-        self.record(Fact::AllocationQueued { queue: self.queue, key: key.to_owned(), id, dir: None });
+        self.record(Fact::AllocationQueued { queue: self.queue, key: key.to_owned(), id, dir: None, workers: 0 });
         self.decide(now);
     }
 
@@ -157,7 +157,7 @@ impl Autoscaler {
             .is_some_and(|allocation| matches!(allocation.state, AllocationState::Queued { .. }))
         {
             self.begin(now, key);
-            self.record(Fact::AllocationStarted { queue: self.queue, key: key.to_owned() });
+            self.record(Fact::AllocationStarted { queue: self.queue, key: key.to_owned(), id: String::new() });
             self.decide(now);
         }
     }
@@ -255,7 +255,7 @@ impl Autoscaler {
             self.failures += 1;
         }
         self.allocations.remove(key);
-        self.record(Fact::AllocationEnded { queue: self.queue, key: key.to_owned(), error });
+        self.record(Fact::AllocationEnded { queue: self.queue, key: key.to_owned(), id: None, error });
     }
 
     fn record(&mut self, fact: Fact) {
