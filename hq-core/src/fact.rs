@@ -196,6 +196,9 @@ pub enum Fact {
         key: String,
         /// Workers wanted.
         workers: u32,
+        /// Where its script and outputs are to be.
+        #[serde(default)]
+        dir: Option<String>,
     },
     /// The backend took the request.
     AllocationQueued {
@@ -205,9 +208,6 @@ pub enum Fact {
         key: String,
         /// The backend's name for it.
         id: String,
-        /// Where its script and outputs are.
-        #[serde(default)]
-        dir: Option<String>,
         /// Workers that were asked for.
         #[serde(default)]
         workers: u32,
@@ -270,25 +270,6 @@ pub enum Fact {
         /// What the worker says of itself.
         worker: Arc<WorkerConfig>,
     },
-}
-
-impl Fact {
-    /// Whether it tells of a queue of allocations or of one of its allocations.
-    pub const fn is_about_allocations(&self) -> bool {
-        matches!(
-            self,
-            Self::QueueCreated { .. }
-                | Self::QueueRemoved { .. }
-                | Self::AllocationIntended { .. }
-                | Self::AllocationQueued { .. }
-                | Self::AllocationStarted { .. }
-                | Self::AllocationEnded { .. }
-                | Self::QueuePaused { .. }
-                | Self::QueueResumed { .. }
-                | Self::QueueClosing { .. }
-                | Self::QueueLearned { .. }
-        )
-    }
 }
 
 /// Ends of tasks as columns: a few bytes each.

@@ -62,7 +62,7 @@ pub use job::{Body, Job, JobError, Program, Task};
 pub use job_handle::{JobEvents, JobHandle, JobResult};
 pub use local_worker::LocalWorker;
 pub use report::{JobReport, WorkerUse};
-pub use scaling::AllocationQueue;
+pub use scaling::{AllocationQueue, BatchWorkers};
 
 // What an embedder meets in signatures.
 pub use hq_core::{

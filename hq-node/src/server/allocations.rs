@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{ClientReply, LinkId, QueueId, QueueSpec, Refusal, RequestId};
+use hq_core::{ClientReply, LinkId, QueueId, QueueSpec, Refusal, RequestId, Tick};
 use hq_scheduler::autoscale::{Autoscaler, ScaleAction, ScaleKnobs, ScaleNews, ScaleOrder, Told};
 
 use super::{
@@ -23,6 +23,8 @@ pub(super) struct Scaling {
     ready: Vec<BackendOrder>,
     trials: Vec<Trial>,
     last_trial: u64,
+    /// Whether it may ask for anything yet.
+    is_open: bool,
     /// Those who wait until a queue is gone.
     removals: Vec<(QueueId, LinkId, RequestId)>,
 }
@@ -43,10 +45,26 @@ impl ServerNode {
         self.scaling.machine.set_knobs(knobs);
     }
 
+    /// Lets the autoscaler ask for allocations; before, only those of earlier lives are followed. Their directories are made in
+    /// `place`; without one they have none.
+    pub fn open_scaling(&mut self, place: Option<String>) {
+        self.scaling.machine.set_place(place);
+        self.scaling.is_open = true;
+        self.is_dirty = true;
+    }
+
+    /// When the autoscaler wants to be looked after.
+    pub(super) fn next_scaling(&self) -> Option<Tick> {
+        let next = self.scaling.machine.poll_timeout()?;
+        // A round that may not be had yet is not waited for.
+        (self.scaling.is_open || !self.scaling.machine.is_due(next)).then_some(next)
+    }
+
     /// Works out what the autoscaler makes of this step; its facts become part of it.
     pub(super) fn scale(&mut self, warnings: &mut Vec<ServerOutput>) {
         let now = self.now;
-        if self.phase == Phase::Running && self.ledger.failure().is_none() && self.scaling.machine.is_due(now) {
+        let may_ask = self.scaling.is_open && self.phase == Phase::Running && self.ledger.failure().is_none();
+        if may_ask && self.scaling.machine.is_due(now) {
             let scheduler = &self.scheduler;
             self.scaling.machine.round(now, |types| scheduler.demand(now, types));
         }

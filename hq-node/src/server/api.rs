@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{Call, Fact, FromWorker, LinkId, QueueSpec, Record, Reply, Seq, ServerInfo, Span, ToWorker};
+use hq_core::{Call, FromWorker, LinkId, QueueSpec, Record, Reply, Seq, ServerInfo, Span, ToWorker};
 use hq_scheduler::autoscale::{ScaleNews, ScaleOrder};
 
 /// How a server is set up.
@@ -67,8 +67,6 @@ pub enum ServerInput {
         /// Why, in one line.
         reason: String,
     },
-    /// The autoscaler's facts, to be written in order with all others; what is about other things is not taken.
-    Allocations(Vec<Fact>),
     /// A backend says this.
     Backend(BackendNews),
     /// The process was told to end: as after [`ClientRequest::StopServer`](hq_core::ClientRequest::StopServer).

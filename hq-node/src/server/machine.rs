@@ -180,20 +180,10 @@ impl ServerNode {
                 }
             }
             ServerInput::JournalFailed { reason } => self.journal_failed(reason),
-            ServerInput::Allocations(facts) => self.note_allocations(facts),
             ServerInput::Backend(news) => self.hear_backend(news),
             ServerInput::Interrupted => self.begin_stop(None),
         }
         self.is_dirty = true;
-    }
-
-    /// Takes what the autoscaler says has happened.
-    fn note_allocations(&mut self, facts: Vec<Fact>) {
-        for fact in facts {
-            if fact.is_about_allocations() {
-                self.note(fact);
-            }
-        }
     }
 
     /// Takes the passing of time; call it at [`poll_timeout`](Self::poll_timeout), earlier or later does no harm: time
@@ -228,7 +218,7 @@ impl ServerNode {
             Phase::Stopping { until, .. } => Some(until),
             Phase::Stopped => return None,
         };
-        [scheduler, self.workers.next_due(), self.scaling.machine.poll_timeout()].into_iter().flatten().min()
+        [scheduler, self.workers.next_due(), self.next_scaling()].into_iter().flatten().min()
     }
 
     fn look(&mut self, now: Tick) {

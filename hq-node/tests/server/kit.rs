@@ -49,7 +49,8 @@ impl Rig {
     }
 
     pub(crate) fn with(config: ServerConfig, log: Vec<(Seq, Record)>) -> Self {
-        let node = ServerNode::new(config.clone(), log.clone()).unwrap();
+        let mut node = ServerNode::new(config.clone(), log.clone()).unwrap();
+        node.open_scaling(Some("/d".to_owned()));
         let now = node.boot_tick();
         let mut rig = Self {
             node,

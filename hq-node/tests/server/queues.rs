@@ -34,7 +34,7 @@ fn submits(rig: &mut Rig) -> Vec<String> {
 }
 
 fn has(rig: &mut Rig, key: &str, id: &str) {
-    tell(rig, Told::Has { key: key.to_owned(), id: id.to_owned(), dir: Some(format!("/d/{id}")) });
+    tell(rig, Told::Has { key: key.to_owned(), id: id.to_owned() });
 }
 
 fn queues(rig: &mut Rig, client: LinkId) -> Vec<QueueInfo> {
@@ -104,7 +104,7 @@ fn workers_belong_to_allocations() {
     rig.ask(client, ClientRequest::StopWorkers(Selector::Ids(hq_core::IdList::range(hand.id.0, 1))));
     assert_eq!(states(&mut rig, client), [("a".to_owned(), AllocationState::Finished)]);
     let found = rig.ask(client, ClientRequest::FindAllocation("a".to_owned()));
-    assert!(matches!(found, ClientReply::Allocations(all) if all[0].dir.as_deref() == Some("/d/a")));
+    assert!(matches!(found, ClientReply::Allocations(all) if all[0].dir.as_deref() == Some("/d/1-foo/001")));
     assert_eq!(rig.ask(client, ClientRequest::FindAllocation("b".to_owned())), ClientReply::Allocations(vec![]));
 }
 

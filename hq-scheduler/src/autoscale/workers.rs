@@ -48,11 +48,14 @@ impl Autoscaler {
         self.begin(now, id, &key);
     }
 
-    fn worker_came(&mut self, now: Tick, worker: WorkerId, config: &Arc<WorkerConfig>) {
+    pub(super) fn worker_came(&mut self, now: Tick, worker: WorkerId, config: &Arc<WorkerConfig>) {
         self.want_round(now);
         let Some(job) = &config.allocation else { return };
         let Some((id, number)) = self.book.of_worker(worker) else {
-            if self.book.queues().any(|(_, queue)| queue.spec.backend.eq_ignore_ascii_case(&job.manager)) {
+            let queues: Vec<&super::Queue> = self.book.queues().map(|(_, queue)| queue).collect();
+            let is_ours = |queue: &super::Queue| queue.spec.backend.eq_ignore_ascii_case(&job.manager);
+            let may_be = |queue: &super::Queue| is_ours(queue) && queue.active().any(|(_, a)| a.id.is_none());
+            if queues.iter().any(|queue| is_ours(queue)) && !queues.iter().any(|queue| may_be(queue)) {
                 let text = format!(
                     "worker {worker} came from allocation {} of {}, which no queue of this server has asked for",
                     job.id, job.manager
