@@ -69,4 +69,5 @@ pub use hq_core::{
     BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Owner, Pin,
     Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
 };
+pub use hq_scheduler::autoscale::ScaleKnobs;
 pub use hq_worker::TaskContext;
