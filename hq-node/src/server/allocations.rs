@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
-use hq_core::{ClientReply, LinkId, QueueId, QueueSpec, Refusal, RequestId, Tick};
-use hq_scheduler::autoscale::{Autoscaler, ScaleAction, ScaleKnobs, ScaleNews, ScaleOrder, Told};
+use hq_core::{ClientReply, LinkId, QueueId, QueueSpec, Refusal, RequestId, Span, Tick, WorkerId, WorkerRuntime};
+use hq_scheduler::{
+    WorkerType,
+    autoscale::{Autoscaler, ScaleAction, ScaleKnobs, ScaleNews, ScaleOrder, Told},
+};
 
 use super::{
     ServerNode, ServerOutput,
@@ -10,6 +13,8 @@ use super::{
     stopping::Phase,
 };
 
+/// Idle workers that are looked at in one step.
+const LOOKS_MAX: usize = 16;
 /// Calls about queues that may wait at a time.
 const WAITING_MAX: usize = 1024;
 
@@ -67,6 +72,7 @@ impl ServerNode {
         if may_ask && self.scaling.machine.is_due(now) {
             let scheduler = &self.scheduler;
             self.scaling.machine.round(now, |types| scheduler.demand(now, types));
+            self.stop_useless(warnings);
         }
         while let Some(action) = self.scaling.machine.poll_action() {
             match action {
@@ -83,6 +89,32 @@ impl ServerNode {
         for (_, link, id) in gone.collect::<Vec<_>>() {
             self.reply_durable(link, id, ClientReply::Done);
         }
+    }
+
+    /// Ends workers of allocations that have nothing to do, where tasks wait that could run there but for the time that is
+    /// left: nothing but an allocation of its own helps these.
+    fn stop_useless(&mut self, warnings: &mut Vec<ServerOutput>) {
+        let present = self.workers.by_id.keys().filter_map(|worker| self.scheduler.worker(*worker));
+        let idle = present.filter(|worker| {
+            let is_idle = matches!(worker.runtime, Some(WorkerRuntime::Single { assigned: 0, reserved: false, .. }));
+            is_idle && self.scaling.machine.book().of_worker(worker.id).is_some()
+        });
+        let useless = idle.take(LOOKS_MAX).filter(|worker| {
+            let Some(limit) = worker.config.time_limit else { return false };
+            let left = limit.less(self.now.since(worker.joined));
+            let wanted = |time: Span| {
+                let mut kind = WorkerType::like(worker.config);
+                (kind.time_limit, kind.workers_max) = (Some(time), 1);
+                let demand = self.scheduler.demand(self.now, &[kind]);
+                demand.workers.iter().any(|n| *n > 0) || !demand.gangs.is_empty()
+            };
+            wanted(limit) && !wanted(left)
+        });
+        let useless: Vec<WorkerId> = useless.map(|worker| worker.id).collect();
+        for worker in useless {
+            self.stop_idle(worker);
+        }
+        self.take_actions(warnings);
     }
 
     /// Orders that need not wait any more.

@@ -15,6 +15,23 @@ impl ServerNode {
         self.is_dirty = false;
         self.has_reports = false;
         let mut warnings = Vec::new();
+        self.take_actions(&mut warnings);
+        self.scale(&mut warnings);
+        self.begin_waits();
+        self.settle_replies();
+        self.append_step();
+        self.outputs.extend(warnings);
+        self.give_orders();
+        self.carry_outputs();
+        if self.feed.publish(self.ledger.durable()) {
+            self.tell_listeners();
+        }
+        self.flush();
+        self.finish_stop();
+    }
+
+    /// Takes what the scheduler wants done, its facts first of all.
+    pub(super) fn take_actions(&mut self, warnings: &mut Vec<ServerOutput>) {
         while let Some(action) = self.scheduler.poll_action(self.now) {
             match action {
                 Action::Record(fact) => self.note(fact),
@@ -28,18 +45,6 @@ impl ServerNode {
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
-        self.scale(&mut warnings);
-        self.begin_waits();
-        self.settle_replies();
-        self.append_step();
-        self.outputs.extend(warnings);
-        self.give_orders();
-        self.carry_outputs();
-        if self.feed.publish(self.ledger.durable()) {
-            self.tell_listeners();
-        }
-        self.flush();
-        self.finish_stop();
     }
 
     /// Carries what programs printed to those who listen.

@@ -1,8 +1,8 @@
 //! Queues of allocations: what is asked of backends, and when.
 
 use hq_core::{
-    AllocationInfo, AllocationState, BatchJob, ClientReply, ClientRequest, EventKind, Fact, LinkId, QueueId, QueueInfo,
-    QueueSpec, Refusal, Selector, Span,
+    AllocationInfo, AllocationState, BatchJob, Blob, ClientReply, ClientRequest, EventKind, Fact, JobSpec, JobTarget,
+    LinkId, Profile, QueueId, QueueInfo, QueueSpec, Refusal, Request, Selector, Span, Submit, TaskIds,
 };
 use hq_node::{BackendNews, BackendOrder, ServerInput};
 use hq_scheduler::autoscale::{ScaleNews, ScaleOrder, ScaleStatus, Told};
@@ -272,4 +272,25 @@ fn queues_with_words_that_no_script_can_hold_are_refused() {
         assert!(refused.contains(part), "{refused}");
     }
     assert_eq!(queues(&mut rig, client), []);
+}
+
+#[test]
+fn a_worker_goes_when_no_task_can_use_the_time_it_has_left() {
+    let (mut rig, client) = with_allocation(true, 1);
+    let job = BatchJob { manager: "Slurm".to_owned(), id: "a".to_owned() };
+    let mut hand = rig.worker_with(1, |config| {
+        config.allocation = Some(job);
+        config.time_limit = Some(Span::secs(100));
+        config.heartbeat = Span::secs(1000);
+    });
+    hand.run_all(&mut rig);
+    rig.pass(Span::secs(50));
+    assert_eq!(states(&mut rig, client), [("a".to_owned(), AllocationState::Running)], "new tasks may come");
+    let request = Request::cpus(1).unwrap().with_min_time(Span::secs(60));
+    let target = JobTarget::New(JobSpec::default());
+    let submit = Submit::array(target, TaskIds::Next(1), "program", Blob::default(), Profile::new(request));
+    rig.ask(client, ClientRequest::Submit(Box::new(submit)));
+    rig.pass(Span::secs(31));
+    assert_eq!(states(&mut rig, client), [("a".to_owned(), AllocationState::Finished)]);
+    assert_eq!(submits(&mut rig), ["abc123-1-2"], "the task gets an allocation of its own");
 }
