@@ -22,6 +22,7 @@ mod render;
 mod requests;
 mod step;
 mod stopping;
+mod story;
 mod wall;
 mod worker_links;
 mod worker_session;
