@@ -62,11 +62,12 @@ pub use job::{Body, Job, JobError, Program, Task};
 pub use job_handle::{JobEvents, JobHandle, JobResult};
 pub use local_worker::LocalWorker;
 pub use report::{JobReport, WorkerUse};
-pub use scaling::AllocationQueue;
+pub use scaling::{AllocationQueue, BatchWorkers};
 
 // What an embedder meets in signatures.
 pub use hq_core::{
     BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Owner, Pin,
     Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
 };
+pub use hq_scheduler::autoscale::ScaleKnobs;
 pub use hq_worker::TaskContext;

@@ -93,10 +93,10 @@ fn every_fact() -> Vec<Fact> {
         Fact::QueueResumed { queue },
         Fact::QueueClosing { queue },
         Fact::QueueLearned { queue, worker: worker() },
-        Fact::AllocationIntended { queue, key: key.clone(), workers: 2 },
-        Fact::AllocationQueued { queue, key: key.clone(), id: "17".into(), dir: Some("/d".into()) },
-        Fact::AllocationStarted { queue, key: key.clone() },
-        Fact::AllocationEnded { queue, key, error: Some(error) },
+        Fact::AllocationIntended { queue, key: key.clone(), workers: 2, dir: Some("/d".into()) },
+        Fact::AllocationQueued { queue, key: key.clone(), id: "17".into(), workers: 2 },
+        Fact::AllocationStarted { queue, key: key.clone(), id: "17".into() },
+        Fact::AllocationEnded { queue, key, id: Some("17".into()), error: Some(error) },
         Fact::ServerStopped,
     ]
 }

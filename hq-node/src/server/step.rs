@@ -10,6 +10,24 @@ impl ServerNode {
         self.is_dirty = false;
         self.has_reports = false;
         let mut warnings = Vec::new();
+        self.take_actions(&mut warnings);
+        self.scale(&mut warnings);
+        self.begin_waits();
+        self.carry_outputs();
+        self.settle_replies();
+        self.append_step();
+        self.outputs.extend(warnings);
+        self.give_orders();
+        if self.feed.publish(self.ledger.durable()) {
+            self.tell_listeners();
+        }
+        self.feed.trim();
+        self.flush();
+        self.finish_stop();
+    }
+
+    /// Takes what the scheduler wants done, its facts first of all.
+    pub(super) fn take_actions(&mut self, warnings: &mut Vec<ServerOutput>) {
         while let Some(action) = self.scheduler.poll_action(self.now) {
             match action {
                 Action::Record(fact) => self.note(fact),
@@ -23,17 +41,6 @@ impl ServerNode {
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
-        self.begin_waits();
-        self.carry_outputs();
-        self.settle_replies();
-        self.append_step();
-        self.outputs.extend(warnings);
-        if self.feed.publish(self.ledger.durable()) {
-            self.tell_listeners();
-        }
-        self.feed.trim();
-        self.flush();
-        self.finish_stop();
     }
 
     /// Carries what programs printed to those who listen. That nothing more comes is told as an end of the job is: once it
@@ -80,6 +87,7 @@ impl ServerNode {
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
+        self.scaling.machine.observe(self.now, &fact);
         for job in settled {
             if self.jobs.completes_now(job) {
                 stories.push(Story::Told(EventKind::JobCompleted { job }));

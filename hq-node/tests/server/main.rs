@@ -6,6 +6,7 @@ mod feed;
 mod garbage;
 mod kit;
 mod outputs;
+mod queues;
 mod restart;
 mod sessions;
 mod stopping;

@@ -207,7 +207,7 @@ impl World {
                     }
                 }
                 ServerOutput::CloseLink { link } => self.close_from_server(link),
-                ServerOutput::Warn(_) => {}
+                ServerOutput::Warn(_) | ServerOutput::Backend(_) => {}
                 ServerOutput::Stop => {
                     self.server.node = None;
                     self.leave_links();

@@ -94,6 +94,14 @@ impl ServerNode {
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
             ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
             ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
+            ClientRequest::AddQueue { spec, trial } => self.add_queue(link, id, *spec, trial),
+            ClientRequest::TryQueue(spec) => self.dry_run(link, id, *spec),
+            ClientRequest::Queues => self.list_queues(link, id),
+            ClientRequest::Allocations(queue) => self.list_allocations(link, id, queue),
+            ClientRequest::FindAllocation(name) => self.find_allocation(link, id, &name),
+            ClientRequest::PauseQueue(queue) => self.pause_queue(link, id, queue),
+            ClientRequest::ResumeQueue(queue) => self.resume_queue(link, id, queue),
+            ClientRequest::RemoveQueue { queue, force } => self.remove_queue(link, id, queue, force),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);
@@ -122,6 +130,10 @@ const fn needs_journal(request: &ClientRequest) -> bool {
             | ClientRequest::SetPolicy { .. }
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::FlushJournal
+            | ClientRequest::AddQueue { .. }
+            | ClientRequest::PauseQueue(_)
+            | ClientRequest::ResumeQueue(_)
+            | ClientRequest::RemoveQueue { .. }
     )
 }
 

@@ -3,6 +3,7 @@
 mod control;
 mod jobs;
 mod lists;
+mod queues;
 mod waits;
 
 pub(super) use waits::JobWait;
