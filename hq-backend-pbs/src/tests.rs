@@ -99,6 +99,16 @@ fn recorded_commands() {
     });
 }
 
+/// Long answers, of one line or of many, up to as much as is kept of one: they are read, and that is all.
+#[test]
+fn long_answers() {
+    for part in ["x", "JobId=7 ", "JobId=7\n", "[x] = \n", "{\"Jobs\":", "Job Id: 7.pbs1\n\t"] {
+        let text = part.repeat(if part.len() == 1 { 10 << 20 } else { 10 << 10 });
+        assert!(["no JSON", "no such job"].contains(&&*of_json(&text, "7.pbs1")), "{part}");
+        assert_eq!((of_text(&text), submitted(&text, true)), ("no status".to_owned(), None));
+    }
+}
+
 proptest! {
     /// Any bytes at all: an answer is read or not, and nothing else happens.
     #[test]

@@ -27,6 +27,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const LOOK_MAX: Duration = Duration::from_secs(5);
 /// Questions of one call at the same time.
 const AT_ONCE: usize = 8;
+/// Variables that say which Slurm it is, and nothing of a job.
+const KEPT: [&str; 2] = ["SLURM_CONF", "SLURM_CLUSTERS"];
 /// Words that are warned of, at most.
 const WARNED_MAX: usize = 64;
 
@@ -35,14 +37,20 @@ const WARNED_MAX: usize = 64;
 pub struct SlurmBackend<R = ProcessRunner> {
     runner: R,
     accounting: Accounting,
+    /// Variables that what is submitted must not inherit.
+    foreign: Vec<String>,
     /// Words for states that were warned of.
     warned: Mutex<BTreeSet<String>>,
 }
 
 impl SlurmBackend {
     /// By the commands of this machine.
+    ///
+    /// Inside of a batch job, what that job is told of itself does not reach the jobs that are submitted: their `srun` would
+    /// take it for options.
     pub fn new() -> Self {
-        Self::with_runner(ProcessRunner::new())
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        Self::with_runner(ProcessRunner::new()).without(names)
     }
 }
 
@@ -55,7 +63,25 @@ impl Default for SlurmBackend {
 impl<R: CommandRunner> SlurmBackend<R> {
     /// By commands that `runner` runs.
     pub fn with_runner(runner: R) -> Self {
-        Self { runner, accounting: Accounting::default(), warned: Mutex::default() }
+        Self { runner, accounting: Accounting::default(), foreign: vec![], warned: Mutex::default() }
+    }
+
+    /// The same, where these are the variables of this process: of those that a batch job is told of itself, jobs that are
+    /// submitted inherit none.
+    #[must_use]
+    pub fn without(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        let names: Vec<String> = names.into_iter().collect();
+        if names.iter().any(|name| name == "SLURM_JOB_ID") {
+            let is_foreign = |name: &String| name.starts_with("SLURM_") && !KEPT.contains(&name.as_str());
+            self.foreign = names.into_iter().filter(is_foreign).collect();
+        }
+        self
+    }
+
+    fn sbatch(&self, args: Vec<String>) -> CommandLine {
+        let mut line = CommandLine::new("sbatch", args);
+        line.env.extend(self.foreign.iter().map(|name| (name.clone(), None)));
+        line
     }
 
     fn batch<'a>(
@@ -145,7 +171,7 @@ impl<R: CommandRunner> AllocatorBackend for SlurmBackend<R> {
         let text = render(request, batch, &AllocationDir::open(&batch.directory))?;
         let dir = AllocationDir::create(&batch.directory).map_err(files)?;
         let script = dir.write_script(&text).map_err(files)?;
-        let line = CommandLine::new("sbatch", [script]).in_dir(Some(batch.directory.clone()));
+        let line = self.sbatch(vec![script]).in_dir(Some(batch.directory.clone()));
         let outcome = self.runner.run(&line).await;
         // What has a number has been submitted, however the command ended.
         let said = match &outcome {
@@ -191,7 +217,7 @@ impl<R: CommandRunner> AllocatorBackend for SlurmBackend<R> {
     async fn validate(&self, request: &AllocationRequest) -> Result<Option<String>, BackendError> {
         let batch = self.batch("validate", request)?;
         let text = render(request, batch, &AllocationDir::open(&batch.directory))?;
-        let mut line = CommandLine::new("sbatch", ["--test-only"]);
+        let mut line = self.sbatch(vec!["--test-only".to_owned()]);
         line.stdin = text.into_bytes();
         match self.runner.run(&line).await {
             Ok(output) if output.is_success() => {

@@ -31,11 +31,12 @@ pub(crate) fn render(
 }
 
 /// A path for an option in the head. Slurm replaces what begins with `%`, also if it is doubled in a directory, and a
-/// backslash switches that off in its own way: neither can be written.
+/// backslash switches that off in its own way: neither can be written. Nor can what would begin a line of its own.
 fn path(text: &str) -> Result<String, BackendError> {
-    if text.contains(['%', '\\']) {
-        let message =
-            format!("Slurm cannot write to {text:?}: it has a `%` or `\\`; start the server in another directory");
+    if text.contains(['%', '\\']) || text.chars().any(char::is_control) {
+        let message = format!(
+            "Slurm cannot write to {text:?}: it has a `%`, a `\\` or a control character; start the server in another directory"
+        );
         return Err(BackendError::new(BackendErrorKind::Files, NAME, "submit", message));
     }
     Ok(if is_plain(text) { text.to_owned() } else { header_quote(text) })

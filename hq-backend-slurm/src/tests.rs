@@ -95,6 +95,16 @@ fn refused(operation: &'static str, program: &str, output: CommandOutput) -> Str
     format!("{}: {}", error.kind, error.message)
 }
 
+/// Long answers, of one line or of many, up to as much as is kept of one: they are read, and that is all.
+#[test]
+fn long_answers() {
+    for part in ["x", "JobId=7 ", "JobId=7\n", "[x] = \n", "{\"Jobs\":", "Job Id: 7.pbs1\n\t"] {
+        let text = part.repeat(if part.len() == 1 { 10 << 20 } else { 10 << 10 });
+        assert_eq!(show(&text, "7"), "no status");
+        assert_eq!(submitted(&text), None);
+    }
+}
+
 proptest! {
     /// Any bytes at all: an answer is read or not, and nothing else happens.
     #[test]

@@ -5,8 +5,9 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blob, Channel, DetailPage, DetailPart, Event, Explanation, IdList, Instance, JobId, JobSpec, JobState, JobTarget,
-    LossReason, Page, RequestId, Seq, Submit, TaskCounts, TaskNumber, TaskState, WorkerConfig, WorkerId,
+    AllocationInfo, Blob, Channel, DetailPage, DetailPart, Event, Explanation, IdList, Instance, JobId, JobSpec,
+    JobState, JobTarget, LossReason, Page, QueueId, QueueInfo, QueueSpec, RequestId, Seq, Submit, TaskCounts,
+    TaskNumber, TaskState, WorkerConfig, WorkerId,
 };
 
 /// A moment by the wall clock, microseconds since 1970 (UTC). Only for showing.
@@ -158,6 +159,32 @@ pub enum ClientRequest {
     /// Leave out of the journal what is over: completed jobs and workers that are gone → [`ClientReply::Done`] once its file
     /// is smaller
     PruneJournal,
+    /// Make a queue of allocations → [`ClientReply::QueueAdded`], durable
+    AddQueue {
+        /// How it asks.
+        spec: Box<QueueSpec>,
+        /// First see whether its backend takes an allocation of it; where not, nothing has changed.
+        trial: bool,
+    },
+    /// See whether a backend takes an allocation of such a queue → [`ClientReply::Done`]
+    TryQueue(Box<QueueSpec>),
+    /// → [`ClientReply::Queues`]
+    Queues,
+    /// → [`ClientReply::Allocations`]
+    Allocations(QueueId),
+    /// By the backend's name for it → [`ClientReply::Allocations`]
+    FindAllocation(String),
+    /// Ask for no more allocations → [`ClientReply::Done`], durable
+    PauseQueue(QueueId),
+    /// Ask again → [`ClientReply::Done`], durable
+    ResumeQueue(QueueId),
+    /// End all its allocations, then forget it → [`ClientReply::Done`], durable, when none is left
+    RemoveQueue {
+        /// Which.
+        queue: QueueId,
+        /// Even if it has allocations that have begun.
+        force: bool,
+    },
 }
 
 /// An answer.
@@ -209,6 +236,12 @@ pub enum ClientReply {
     Explained(Box<Explanation>),
     /// What programs of the job printed, in the order in which the server heard of it.
     Outputs(Vec<TaskOutput>),
+    /// The queue was made.
+    QueueAdded(QueueId),
+    /// By id.
+    Queues(Vec<QueueInfo>),
+    /// In the order in which they were asked for.
+    Allocations(Vec<AllocationInfo>),
 }
 
 /// Something that a task printed.

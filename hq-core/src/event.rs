@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HardwareState, IdList, Instance, JobId, JobSpec, LossReason, Seq, Submit, TaskNumber, WallTime, WorkerConfig,
-    WorkerId,
+    HardwareState, IdList, Instance, JobId, JobSpec, LossReason, QueueId, QueueSpec, Seq, Submit, TaskNumber, WallTime,
+    WorkerConfig, WorkerId,
 };
 
 /// Something that happened and is durable.
@@ -145,6 +145,41 @@ pub enum EventKind {
         /// What it saw.
         state: Box<HardwareState>,
     },
+    /// A queue of allocations was made.
+    QueueCreated {
+        /// Its id.
+        queue: QueueId,
+        /// How it asks.
+        spec: Arc<QueueSpec>,
+    },
+    /// A queue of allocations is gone.
+    QueueRemoved {
+        /// Its id.
+        queue: QueueId,
+    },
+    /// A backend took the request for an allocation.
+    AllocationQueued {
+        /// The queue.
+        queue: QueueId,
+        /// The backend's name for it.
+        allocation: String,
+        /// Workers that were asked for.
+        workers: u32,
+    },
+    /// An allocation has begun.
+    AllocationStarted {
+        /// The queue.
+        queue: QueueId,
+        /// The backend's name for it.
+        allocation: String,
+    },
+    /// An allocation is over.
+    AllocationFinished {
+        /// The queue.
+        queue: QueueId,
+        /// The backend's name for it.
+        allocation: String,
+    },
 }
 
 /// A run that ended badly.
@@ -180,7 +215,12 @@ impl EventKind {
             Self::ServerStarted { .. }
             | Self::WorkerConnected { .. }
             | Self::WorkerLost { .. }
-            | Self::WorkerOverview { .. } => None,
+            | Self::WorkerOverview { .. }
+            | Self::QueueCreated { .. }
+            | Self::QueueRemoved { .. }
+            | Self::AllocationQueued { .. }
+            | Self::AllocationStarted { .. }
+            | Self::AllocationFinished { .. } => None,
             Self::JobOpened { job, .. }
             | Self::JobSubmitted { job, .. }
             | Self::JobClosed { job }

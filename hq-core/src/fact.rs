@@ -197,6 +197,9 @@ pub enum Fact {
         key: String,
         /// Workers wanted.
         workers: u32,
+        /// Where its script and outputs are to be.
+        #[serde(default)]
+        dir: Option<String>,
     },
     /// The backend took the request.
     AllocationQueued {
@@ -206,9 +209,9 @@ pub enum Fact {
         key: String,
         /// The backend's name for it.
         id: String,
-        /// Where its script and outputs are.
+        /// Workers that were asked for.
         #[serde(default)]
-        dir: Option<String>,
+        workers: u32,
     },
     /// The allocation has begun: a worker of it came, or the backend says so.
     AllocationStarted {
@@ -216,6 +219,9 @@ pub enum Fact {
         queue: QueueId,
         /// The key.
         key: String,
+        /// The backend's name for it.
+        #[serde(default)]
+        id: String,
     },
     /// The allocation is over, or was never had.
     AllocationEnded {
@@ -223,6 +229,9 @@ pub enum Fact {
         queue: QueueId,
         /// The key.
         key: String,
+        /// The backend's name for it; none where it was never had.
+        #[serde(default)]
+        id: Option<String>,
         /// What went wrong, if something did.
         error: Option<String>,
     },
@@ -321,25 +330,6 @@ pub enum Fact {
         /// How many.
         count: u64,
     },
-}
-
-impl Fact {
-    /// Whether it tells of a queue of allocations or of one of its allocations.
-    pub const fn is_about_allocations(&self) -> bool {
-        matches!(
-            self,
-            Self::QueueCreated { .. }
-                | Self::QueueRemoved { .. }
-                | Self::AllocationIntended { .. }
-                | Self::AllocationQueued { .. }
-                | Self::AllocationStarted { .. }
-                | Self::AllocationEnded { .. }
-                | Self::QueuePaused { .. }
-                | Self::QueueResumed { .. }
-                | Self::QueueClosing { .. }
-                | Self::QueueLearned { .. }
-        )
-    }
 }
 
 /// Ends of tasks as columns: a few bytes each.

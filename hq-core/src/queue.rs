@@ -36,6 +36,9 @@ pub struct QueueSpec {
     /// A worker that has nothing to do for that long goes; what waits for nobody is given back after as long.
     #[serde(default)]
     pub idle_timeout: Option<Span>,
+    /// The program and arguments that start one worker; empty where that is the engine's to know.
+    #[serde(default)]
+    pub command: Vec<String>,
     /// Options of `worker start`, each value in double quotes, as the script has them.
     #[serde(default)]
     pub worker_args: Vec<String>,

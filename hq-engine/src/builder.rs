@@ -8,10 +8,14 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use hq_core::{ClientRequest, Fact, PROGRAM_KIND, Seq, ServerInfo, WallTime};
+use hq_backend::AllocatorBackend;
+use hq_core::{ClientRequest, PROGRAM_KIND, Seq, ServerInfo, Span, WallTime};
 use hq_journal::{FileJournal, FileOptions, Journal, OnDurable};
 use hq_node::{ServerConfig, ServerNode};
-use hq_scheduler::policy::{Order, Placement};
+use hq_scheduler::{
+    autoscale::ScaleKnobs,
+    policy::{Order, Placement},
+};
 use hq_transport::Versions;
 use hq_worker::TaskContext;
 use serde::de::DeserializeOwned;
@@ -23,7 +27,7 @@ use crate::{
     function::{Recipe, TaskResult, async_with_args, with_args},
     local_worker::Place,
     past,
-    scaling::Carrier,
+    scaling::{Backends, BatchWorkers},
 };
 
 /// Bytes of past events that are kept for subscribers.
@@ -46,6 +50,9 @@ pub struct EngineBuilder {
     orders: Vec<Box<dyn Order>>,
     placements: Vec<Box<dyn Placement>>,
     allocations: Option<AllocationQueue>,
+    backends: BTreeMap<String, Arc<dyn AllocatorBackend>>,
+    batch_workers: Option<BatchWorkers>,
+    scale_knobs: Option<ScaleKnobs>,
 }
 
 impl EngineBuilder {
@@ -62,6 +69,9 @@ impl EngineBuilder {
             orders: vec![],
             placements: vec![],
             allocations: None,
+            backends: BTreeMap::new(),
+            batch_workers: None,
+            scale_knobs: None,
         }
     }
 
@@ -140,6 +150,25 @@ impl EngineBuilder {
         self
     }
 
+    /// An allocator that queues of clients may name, now or later.
+    pub fn backend(mut self, backend: impl AllocatorBackend + 'static) -> Self {
+        self.backends.insert(backend.name().to_owned(), Arc::new(backend));
+        self
+    }
+
+    /// Workers of allocations are processes that connect from outside: they are asked for as soon as the engine
+    /// [serves](EngineHandle::serve).
+    pub fn batch_workers(mut self, how: BatchWorkers) -> Self {
+        self.batch_workers = Some(how);
+        self
+    }
+
+    /// How patient it is with allocators.
+    pub fn scale_knobs(mut self, knobs: ScaleKnobs) -> Self {
+        self.scale_knobs = Some(knobs);
+        self
+    }
+
     /// Workers that have no idle timeout of their own are stopped after having nothing to do for that long.
     pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
@@ -195,9 +224,18 @@ impl EngineBuilder {
         let signals = Arc::new(Signals::default());
         let file = self.journal.map(|file| (file, self.journal_options));
         let past = Past { config, file, orders: self.orders, placements: self.placements };
-        let Restored { node, journal, allocations } = past.restore(signals.on_durable()).await?;
-        let scaling = self.allocations.map(|queue| scaling(queue, &place, &allocations, &node)).transpose()?;
-        let start = Start { node, journal, signals: Arc::clone(&signals), versions, scaling };
+        let Restored { mut node, journal } = past.restore(signals.on_durable()).await?;
+        let mut backends = self.backends;
+        let queue = match self.allocations {
+            None => None,
+            Some(queue) => {
+                backends.insert(queue.backend.name().to_owned(), Arc::clone(&queue.backend));
+                Some(queue.spec(place.kinds())?)
+            }
+        };
+        node.set_scale_knobs(self.scale_knobs.unwrap_or_else(|| knobs(queue.is_some())));
+        let backends = Backends::new(backends, self.batch_workers);
+        let start = Start { node, journal, signals: Arc::clone(&signals), versions, backends };
         let (driver, inputs) = Driver::new(start);
         let engine = Engine::new(EngineHandle::new(inputs, signals, place), tokio::spawn(driver.run()));
         // The answer to anything comes after the boot is durable, so that nobody is let in before.
@@ -206,6 +244,9 @@ impl EngineBuilder {
             None => ClientRequest::ServerInfo,
         };
         engine.call(first).await?;
+        if let Some(spec) = queue {
+            engine.have_queue(spec).await?;
+        }
         for worker in workers {
             engine.send(Input::Worker(worker)).await?;
         }
@@ -213,15 +254,18 @@ impl EngineBuilder {
     }
 }
 
-fn scaling(
-    queue: AllocationQueue,
-    place: &Place,
-    history: &[Fact],
-    node: &ServerNode,
-) -> Result<(Carrier, Vec<Fact>), StartError> {
-    let spec = queue.spec(place.kinds())?;
-    let AllocationQueue { backend, command, .. } = queue;
-    Ok(Carrier::restore(backend, command, spec, history, node.server_uid(), node.boot_tick()))
+/// An allocator of the embedder's own answers at once, and its failures are its own to mend.
+fn knobs(is_own: bool) -> ScaleKnobs {
+    if !is_own {
+        return ScaleKnobs::default();
+    }
+    ScaleKnobs {
+        refresh: Span::secs(1),
+        tick: Span::millis(200),
+        look: Span::secs(5),
+        delays: [0, 1, 2, 4, 8, 16, 32, 60].map(Span::secs).to_vec(),
+        ..ScaleKnobs::default()
+    }
 }
 
 /// What the server machine goes on from.
@@ -232,11 +276,10 @@ struct Past {
     placements: Vec<Box<dyn Placement>>,
 }
 
-/// The server machine as the journal left it, the journal, and what it tells of allocations.
+/// The server machine as the journal left it, and the journal.
 struct Restored {
     node: ServerNode,
     journal: Option<Box<dyn Journal>>,
-    allocations: Vec<Fact>,
 }
 
 impl Past {
@@ -249,7 +292,7 @@ impl Past {
         let Self { config, file, orders, placements } = self;
         let Some((file, options)) = file else {
             let node = ServerNode::with_policies(config, [], orders, placements).map_err(StartError::History)?;
-            return Ok(Restored { node, journal: None, allocations: vec![] });
+            return Ok(Restored { node, journal: None });
         };
         let (journal, recovery) = FileJournal::open(&file, options, on_durable)?;
         if let Some(holder) = recovery.taken_from {
@@ -258,18 +301,13 @@ impl Past {
         if let Some(torn) = recovery.torn {
             tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn}");
         }
-        let (mut broken, mut allocations) = (None, Vec::new());
+        let mut broken = None;
         let history = journal.read(Seq(1)).map_while(|record| record.map_err(|e| broken = Some(e)).ok());
-        let history = history.inspect(|(_, record)| {
-            if record.fact.is_about_allocations() {
-                allocations.push(record.fact.clone());
-            }
-        });
         let node = ServerNode::with_policies(config, history, orders, placements);
         if let Some(e) = broken {
             return Err(StartError::Read(e));
         }
-        Ok(Restored { node: node.map_err(StartError::History)?, journal: Some(Box::new(journal)), allocations })
+        Ok(Restored { node: node.map_err(StartError::History)?, journal: Some(Box::new(journal)) })
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use hq_core::{
-    ClientReply, ClientRequest, Explanation, JobId, RequestId, Selector, Seq, ServerInfo, TaskNumber, WorkerId,
-    WorkerInfo,
+    ClientReply, ClientRequest, Explanation, JobId, QueueInfo, QueueSpec, RequestId, Selector, Seq, ServerInfo,
+    TaskNumber, WorkerId, WorkerInfo,
 };
 use hq_transport::{Link, Role};
 use tokio::sync::{mpsc, oneshot};
@@ -74,6 +74,22 @@ impl EngineHandle {
             Answered { reply: ClientReply::Refused(refusal), .. } => Err(refusal.into()),
             Answered { reply, since } => Ok((reply, since)),
         }
+    }
+
+    /// A queue of the embedder's own: the one of an earlier life where it is the same, else a new one in its place.
+    pub(crate) async fn have_queue(&self, spec: QueueSpec) -> Result<(), EngineError> {
+        let ClientReply::Queues(queues) = self.call(ClientRequest::Queues).await? else { return Ok(()) };
+        let (same, others): (Vec<QueueInfo>, Vec<QueueInfo>) = queues
+            .into_iter()
+            .filter(|queue| queue.spec.backend == spec.backend)
+            .partition(|queue| *queue.spec == spec);
+        for queue in others {
+            self.call(ClientRequest::RemoveQueue { queue: queue.id, force: true }).await?;
+        }
+        if same.is_empty() {
+            self.call(ClientRequest::AddQueue { spec: Box::new(spec), trial: false }).await?;
+        }
+        Ok(())
     }
 
     /// All that happens from now on.

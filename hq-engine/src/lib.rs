@@ -64,7 +64,7 @@ pub use job_handle::{JobEvents, JobHandle, JobResult};
 pub use local_worker::LocalWorker;
 pub use past::{PruneError, prune_journal, repair_journal};
 pub use report::{JobReport, WorkerUse};
-pub use scaling::AllocationQueue;
+pub use scaling::{AllocationQueue, BatchWorkers};
 
 // What an embedder meets in signatures.
 pub use hq_core::{
@@ -72,4 +72,5 @@ pub use hq_core::{
     Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
 };
 pub use hq_journal::{Condensed, RepairError, Repaired};
+pub use hq_scheduler::autoscale::ScaleKnobs;
 pub use hq_worker::TaskContext;

@@ -9,5 +9,5 @@
 mod server;
 mod worker;
 
-pub use server::{Chronicle, PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
+pub use server::{BackendNews, BackendOrder, Chronicle, PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
 pub use worker::{Exit, Lane, StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};

@@ -11,6 +11,7 @@ mod poll;
 mod proc_table;
 mod process;
 mod schema;
+mod slurm;
 mod table;
 mod workspace;
 
@@ -24,5 +25,6 @@ pub use proc_table::{alive, processes_with};
 pub use process::Process;
 pub use rustix::process::Signal;
 pub use schema::violations;
+pub use slurm::RealSlurm;
 pub use table::Table;
 pub use workspace::{cargo, root, sources};

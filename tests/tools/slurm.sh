@@ -45,7 +45,8 @@ await() {
     local name=$1 end=$((SECONDS + $2))
     shift 2
     until "$@" >/dev/null 2>&1; do
-        if [ "$SECONDS" -ge "$end" ] || ! running "$name"; then
+        # Just started, its number is nobody else's; and it does not know our directory before its program is loaded.
+        if [ "$SECONDS" -ge "$end" ] || ! kill -0 "$(<"$dir/pids/$name")" 2>/dev/null; then
             echo "slurm.sh: $name does not come up" >&2
             tail -n 20 "$dir"/log/* >&2
             return 1

@@ -248,3 +248,21 @@ async fn the_commands_and_where_they_run() {
     assert!(lines.iter().all(|line| line.dir.as_deref() == Some(&*dir)), "{lines:?}");
     assert!(lines[0].env.is_empty(), "a job inherits the environment: {:?}", lines[0]);
 }
+
+#[tokio::test]
+async fn a_job_of_a_job_is_not_told_of_the_outer_one() {
+    for (set, unset) in [
+        (&["SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_CONF", "HOME"][..], &["SLURM_JOB_ID", "SLURM_NTASKS"][..]),
+        (&["SLURM_NTASKS", "SLURM_CONF"], &[]),
+    ] {
+        let cluster = Cluster::new();
+        let backend = SlurmBackend::with_runner(Arc::clone(&cluster.commands));
+        let backend = backend.without(set.iter().map(|name| (*name).to_owned()));
+        backend.submit(&request(cluster.dir.path(), "x")).await.expect("submit");
+        backend.validate(&request(cluster.dir.path(), "y")).await.expect("validate");
+        for line in cluster.commands.lines() {
+            let names: Vec<_> = line.env.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| &**name).collect();
+            assert_eq!(names, unset);
+        }
+    }
+}

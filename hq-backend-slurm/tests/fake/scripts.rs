@@ -84,9 +84,10 @@ async fn scripts_are_as_written_down() {
 
 #[tokio::test]
 async fn directories_that_slurm_cannot_write_to_are_refused_before_anything_is_done() {
-    for name in ["50%j", "a\\b"] {
+    for name in ["50%j", "a\\b", "a\n#SBATCH --uid=0"] {
         let cluster = Cluster::new();
         let request = request(&cluster.dir.path().join(name), "x");
+        cluster.backend.validate(&request).await.expect_err(name);
         let error = cluster.backend.submit(&request).await.expect_err(name);
         assert!(error.message.contains("start the server in another directory"), "{error}");
         assert!(!cluster.dir.path().join(name).exists() && cluster.commands.log().is_empty(), "{name}");

@@ -1,9 +1,4 @@
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Output},
-    sync::atomic::{AtomicU16, Ordering},
-    time::Duration,
-};
+use std::{path::PathBuf, process::Command, time::Duration};
 
 use async_trait::async_trait;
 use hq_backend::{
@@ -13,6 +8,7 @@ use hq_backend::{
 use hq_backend_slurm::SlurmBackend;
 use hq_conformance::backend::BackendFixture;
 use hq_core::Span;
+use hq_tests::{RealSlurm, finish};
 
 /// Between looks.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -22,7 +18,7 @@ const LOOKS_MAX: u32 = 1200;
 /// A Slurm that ends with this.
 pub(crate) struct Cluster {
     pub(crate) backend: SlurmBackend<Commands>,
-    room: tempfile::TempDir,
+    slurm: RealSlurm,
     commands: Commands,
 }
 
@@ -31,13 +27,18 @@ pub(crate) struct Cluster {
 pub(crate) struct Commands {
     runner: ProcessRunner,
     conf: String,
+    /// Variables that the caller has set.
+    set: Vec<(String, String)>,
 }
 
 #[async_trait]
 impl CommandRunner for Commands {
     async fn run(&self, line: &CommandLine) -> Result<CommandOutput, CommandError> {
         let mut line = line.clone();
-        line.env.push(("SLURM_CONF", Some(self.conf.clone())));
+        let set = self.set.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+        let conf = ("SLURM_CONF".to_owned(), Some(self.conf.clone()));
+        // What the line says comes last.
+        line.env = set.chain([conf]).chain(line.env).collect();
         self.runner.run(&line).await
     }
 }
@@ -45,36 +46,9 @@ impl CommandRunner for Commands {
 impl Cluster {
     /// A new one. None where none can be had here.
     pub(crate) fn start(with_accounting: bool) -> Option<Self> {
-        let needed: &[&str] =
-            if with_accounting { &["slurmctld", "munged", "slurmdbd", "mariadbd"] } else { &["slurmctld", "munged"] };
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_there = |program: &&&str| std::env::split_paths(&path).any(|dir| dir.join(program).exists());
-        let missing: Vec<_> = needed.iter().filter(|program| !is_there(program)).collect();
-        let uid = run(Command::new("id").arg("-u"));
-        let is_root = uid.stdout.trim_ascii() == b"0";
-        let wish = std::env::var("HQ_TEST_SLURM").unwrap_or_default();
-        let why = match () {
-            () if wish == "skip" => "HQ_TEST_SLURM=skip".to_owned(),
-            () if !missing.is_empty() => format!("{missing:?} are not installed"),
-            () if !is_root => "only root can start one".to_owned(),
-            () => String::new(),
-        };
-        if !why.is_empty() {
-            assert_ne!(wish, "require", "no Slurm, and one is required: {why}");
-            println!("SKIPPED: the tests with a real Slurm are left out: {why}");
-            return None;
-        }
-        let room = tempfile::Builder::new().prefix("hq-slurm-").tempdir().expect("a directory");
-        run(Command::new("chmod").arg("755").arg(room.path()));
-        let mut script = script("up", room.path());
-        script.arg(port().to_string()).arg("4");
-        if with_accounting {
-            script.env("ACCOUNTING", "1");
-        }
-        let output = run(&mut script);
-        let conf = String::from_utf8(output.stdout).expect("a path").trim().to_owned();
-        let commands = Commands { runner: ProcessRunner::new(), conf };
-        Some(Self { backend: SlurmBackend::with_runner(commands.clone()), room, commands })
+        let slurm = RealSlurm::start(with_accounting)?;
+        let commands = Commands { runner: ProcessRunner::new(), conf: slurm.conf().to_owned(), set: vec![] };
+        Some(Self { backend: SlurmBackend::with_runner(commands.clone()), slurm, commands })
     }
 
     /// Runs a command of Slurm, and wants it to go well.
@@ -84,14 +58,21 @@ impl Cluster {
         output.out().into_owned()
     }
 
+    /// From now on the caller lives in a batch job with these variables.
+    pub(crate) fn live_in_job(&mut self, set: &[(&str, &str)]) {
+        self.commands.set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let names = set.iter().map(|(name, _)| (*name).to_owned());
+        self.backend = SlurmBackend::with_runner(self.commands.clone()).without(names);
+    }
+
     /// A daemon, by name: `start` or `kill`.
     pub(crate) fn daemon(&self, action: &str, name: &str) {
-        run(script(action, self.room.path()).arg(name));
+        self.slurm.daemon(action, name);
     }
 
     /// Waits until the controller has written down all that it knows now, which it does every few seconds.
     pub(crate) async fn state_is_saved(&self) {
-        let state = self.room.path().join("state/job_state");
+        let state = self.slurm.dir().join("state/job_state");
         let written = || std::fs::metadata(&state).and_then(|data| data.modified()).ok();
         // Once may have begun before.
         for _ in 0..2 {
@@ -109,7 +90,7 @@ impl Cluster {
 
     /// A new directory of this name.
     pub(crate) fn dir(&self, name: &str) -> PathBuf {
-        let dir = self.room.path().join("jobs").join(name);
+        let dir = self.slurm.dir().join("jobs").join(name);
         std::fs::create_dir_all(&dir).expect("a directory");
         dir
     }
@@ -143,18 +124,9 @@ impl Cluster {
 
     /// Nothing is left in the queue.
     pub(crate) fn assert_idle(&self) {
-        let left = run(Command::new("squeue").args(["-h", "-o", "%A %T %Z"]).env("SLURM_CONF", &self.commands.conf));
-        assert_eq!(String::from_utf8_lossy(&left.stdout), "", "jobs are left behind");
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let output = script("down", self.room.path()).output();
-        // A second panic would hide the first one.
-        if !std::thread::panicking() {
-            assert!(output.is_ok_and(|output| output.status.success()), "Slurm does not go down");
-        }
+        let mut squeue = Command::new("squeue");
+        let left = finish(squeue.args(["-h", "-o", "%A %T %Z"]).env("SLURM_CONF", &self.commands.conf));
+        assert_eq!(left.ok(), "", "jobs are left behind");
     }
 }
 
@@ -174,7 +146,7 @@ impl BackendFixture for Cluster {
             command: ["sleep", "1000"].map(Into::into).to_vec(),
             worker: None,
             batch: Some(BatchRequest {
-                directory: self.room.path().join("jobs").join(key),
+                directory: self.slurm.dir().join("jobs").join(key),
                 name: JobName::new("hq-1-1").expect("a name"),
                 args: vec![],
                 start_command: None,
@@ -199,31 +171,5 @@ impl BackendFixture for Cluster {
         let job = format!("jobid={}", allocation.id);
         self.slurm("scontrol", &["update", &job, "EndTime=now+3"]).await;
         true
-    }
-}
-
-fn script(action: &str, room: &Path) -> Command {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tools/slurm.sh");
-    let mut command = Command::new(path);
-    command.arg(action).arg(room);
-    command
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-/// Twenty ports that nobody listens to, other ones for each cluster of this process.
-fn port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let is_free = |port: u16| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let first = 20_000 + u16::try_from(std::process::id() % 500).expect("small") * 20;
-    loop {
-        let port = first + NEXT.fetch_add(20, Ordering::Relaxed);
-        if (port..port + 20).all(is_free) {
-            return port;
-        }
     }
 }

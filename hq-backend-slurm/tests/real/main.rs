@@ -27,6 +27,7 @@ async fn a_real_slurm() {
     }
     scenes! {
         one_worker_on_each_node
+        a_job_of_a_job
         gpus_are_given
         odd_directories
         a_wrong_partition

@@ -91,6 +91,28 @@ pub(crate) async fn one_worker_on_each_node(cluster: &mut Cluster) {
     }
 }
 
+/// A server inside of a job: what that one is told of itself is not told to others.
+pub(crate) async fn a_job_of_a_job(cluster: &mut Cluster) {
+    cluster.live_in_job(&[
+        ("SLURM_JOB_ID", "1"),
+        ("SLURM_NTASKS", "7"),
+        ("SLURM_NNODES", "3"),
+        ("SLURM_MEM_PER_NODE", "4000"),
+        ("SLURM_MEM_PER_CPU", "100"),
+        ("SLURM_DISTRIBUTION", "nonsense"),
+        ("SLURM_OVERLAP_X", "kept from jobs as well"),
+    ]);
+    let dir = cluster.dir("job-of-a-job");
+    let mut request = AllocationRequest { workers: 2, ..cluster.request("job-of-a-job/001") };
+    request.command = vec![worker(&dir)];
+    let allocation = cluster.submit(&request).await;
+    let status = cluster.status(&allocation, AllocationStatus::is_ended).await;
+    let stderr = fs::read_to_string(batch(&mut request).directory.join("stderr"));
+    assert!(is_ended_as(EndCause::Finished)(&status), "{status:?} {stderr:?}");
+    assert_eq!(seen(&dir).len(), 2, "{:?} {stderr:?}", seen(&dir));
+    cluster.live_in_job(&[]);
+}
+
 /// What is asked for by an argument of the user is given on each node.
 pub(crate) async fn gpus_are_given(cluster: &mut Cluster) {
     let dir = cluster.dir("gpus");

@@ -17,7 +17,7 @@ pub struct CommandLine {
     /// What it reads.
     pub stdin: Vec<u8>,
     /// Changes of the environment; without a value the variable is taken out.
-    pub env: Vec<(&'static str, Option<String>)>,
+    pub env: Vec<(String, Option<String>)>,
     /// It is killed after that.
     pub time_limit: Duration,
     /// Bytes kept of each output; what comes after is read and dropped.
@@ -57,7 +57,7 @@ impl CommandLine {
     #[must_use]
     pub fn in_plain_words(mut self) -> Self {
         let plain = [("LC_ALL", Some("C")), ("TZ", Some("UTC0")), ("SLURM_TIME_FORMAT", None)];
-        self.env.extend(plain.map(|(name, value)| (name, value.map(str::to_owned))));
+        self.env.extend(plain.map(|(name, value)| (name.to_owned(), value.map(str::to_owned))));
         self
     }
 }

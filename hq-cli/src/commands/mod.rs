@@ -1,6 +1,7 @@
 //! The commands: one file each, with its options and what it does.
 
 mod about;
+mod alloc;
 mod job;
 mod journal;
 mod outcome;

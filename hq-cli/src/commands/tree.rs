@@ -2,7 +2,7 @@ use clap::Subcommand;
 
 use super::{
     about::{completion, doc, man},
-    job, journal, output_log, run, server, simulate, submit, task, worker,
+    alloc, job, journal, output_log, run, server, simulate, submit, task, worker,
 };
 use crate::context::Context;
 
@@ -25,6 +25,9 @@ pub(crate) enum Command {
     /// Workers: start, stop, list, look at, wait for
     #[command(subcommand, arg_required_else_help = true)]
     Worker(worker::Command),
+    /// Queues that ask batch systems for workers as tasks need them
+    #[command(subcommand, arg_required_else_help = true)]
+    Alloc(alloc::Command),
     /// The journal: print its events, follow them
     #[command(subcommand, arg_required_else_help = true)]
     Journal(journal::Command),
@@ -58,6 +61,7 @@ impl Command {
             Self::Run(args) => run::run(*args, context).await,
             Self::Submit(args) => submit::run(*args, context).await,
             Self::Worker(command) => command.run(context).await,
+            Self::Alloc(command) => command.run(context).await,
             Self::Journal(command) => command.run(context).await,
             Self::OutputLog(args) => args.run(context),
             Self::Simulate(args) => simulate::run(args, context).await,

@@ -373,6 +373,11 @@ pub(crate) fn events() -> Vec<hq_core::Event> {
         (47, EventKind::TasksCanceled { job: JobId(3), tasks: ids("5-6") }),
         (48, EventKind::JobCanceled { job: JobId(3), reason: Some("no need".into()) }),
         (49, EventKind::JobCompleted { job: JobId(1) }),
+        (49, EventKind::QueueCreated { queue: hq_core::QueueId(1), spec: Arc::new(hq_core::QueueSpec::new("pbs")) }),
+        (49, EventKind::AllocationQueued { queue: hq_core::QueueId(1), allocation: "1.job".into(), workers: 2 }),
+        (49, EventKind::AllocationStarted { queue: hq_core::QueueId(1), allocation: "1.job".into() }),
+        (49, EventKind::AllocationFinished { queue: hq_core::QueueId(1), allocation: "1.job".into() }),
+        (49, EventKind::QueueRemoved { queue: hq_core::QueueId(1) }),
         (50, EventKind::WorkerLost { worker: WorkerId(1), reason: LossReason::HeartbeatLost }),
     ];
     let event = |(i, (ms, kind))| hq_core::Event { seq: Seq(i as u64 + 1), at: at(ms), kind };

@@ -10,6 +10,7 @@ use super::{
     EventLine,
     explain::span_json,
     program::{Body, body, lossy},
+    queues::queue_params_json,
     requests::quantity_json,
     worker_json::resources,
 };
@@ -39,6 +40,20 @@ impl EventLines {
             }
             EventKind::WorkerOverview { worker, state } => {
                 line("worker-overview", json!({ "id": worker, "hw-state": { "state": hardware(state) } }));
+            }
+            EventKind::QueueCreated { queue, spec } => {
+                line("autoalloc-queue-created", json!({ "queue-id": queue, "params": queue_params_json(spec) }));
+            }
+            EventKind::QueueRemoved { queue } => line("autoalloc-queue-removed", json!({ "queue-id": queue })),
+            EventKind::AllocationQueued { queue, allocation, workers } => line(
+                "autoalloc-allocation-queued",
+                json!({ "queue-id": queue, "allocation-id": allocation, "worker-count": workers }),
+            ),
+            EventKind::AllocationStarted { queue, allocation } => {
+                line("autoalloc-allocation-started", json!({ "queue-id": queue, "allocation-id": allocation }));
+            }
+            EventKind::AllocationFinished { queue, allocation } => {
+                line("autoalloc-allocation-finished", json!({ "queue-id": queue, "allocation-id": allocation }));
             }
             EventKind::JobOpened { job, spec } => {
                 self.open.insert(*job, (spec.name.clone(), spec.max_fails));

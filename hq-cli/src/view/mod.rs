@@ -13,6 +13,7 @@ mod job_tasks;
 mod placement;
 mod program;
 mod program_cells;
+mod queues;
 mod requests;
 mod resources;
 mod server;
@@ -39,6 +40,7 @@ pub(crate) use job_list::{JobFilter, job_list, job_summary, job_summary_json, jo
 pub(crate) use job_tasks::{TaskFilter, TaskRow, TaskRuns, row_count, task_rows, unknown_tasks};
 pub(crate) use placement::{host_names, locate};
 pub(crate) use program::{Body, Target, body, final_paths};
+pub(crate) use queues::{allocation_json, allocation_list, queue_json, queue_list};
 pub(crate) use resources::{resource_description, resource_summary};
 pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{

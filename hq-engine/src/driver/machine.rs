@@ -3,7 +3,6 @@ use std::sync::Arc;
 use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Seq, Tick};
 use hq_journal::{Journal, Keep, OnCondensed, Urgency};
 use hq_node::{ServerInput, ServerNode, ServerOutput};
-use hq_scheduler::Scheduler;
 
 use super::{Signals, clock::Clock};
 
@@ -83,14 +82,9 @@ impl Machine {
         self.node.poll_timeout().map(|at| self.clock.instant(at))
     }
 
-    /// The core, to look at.
-    pub(super) fn scheduler(&self) -> &Scheduler {
-        self.node.scheduler()
-    }
-
-    /// Up to which record everything is safe.
-    pub(super) const fn durable(&self) -> Seq {
-        if self.journal.is_some() { self.durable } else { Seq(u64::MAX) }
+    /// Allocations may be asked for from now on.
+    pub(super) fn open_scaling(&mut self, place: Option<String>) {
+        self.node.open_scaling(place);
     }
 
     /// Number of the next record, which is that of the next event.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{Call, ClientReply, ClientRequest, Fact, LinkId, Reply, RequestId, Seq, Tick};
+use hq_core::{Call, ClientReply, ClientRequest, LinkId, Reply, RequestId, Tick};
 use hq_journal::{Condensed, Journal};
 use hq_node::{PeerRole, ServerInput, ServerNode, ServerOutput};
 use hq_transport::{Listener, Role, Versions, memory};
@@ -11,10 +11,7 @@ use tokio::{
 };
 
 use super::{Input, Signals, local::LocalCalls, machine::Machine, peers::Peers, workers::Workers};
-use crate::{
-    scaling::{self, Carrier},
-    serve::Serving,
-};
+use crate::{scaling::Backends, serve::Serving};
 
 /// Inputs that may wait.
 const INPUTS_MAX: usize = 1024;
@@ -29,8 +26,7 @@ pub(crate) struct Start {
     pub(crate) journal: Option<Box<dyn Journal>>,
     pub(crate) signals: Arc<Signals>,
     pub(crate) versions: Versions,
-    /// What asks for machines, and the facts to begin with.
-    pub(crate) scaling: Option<(Carrier, Vec<Fact>)>,
+    pub(crate) backends: Backends,
 }
 
 /// Carries the server machine from the boot to its stop.
@@ -45,19 +41,18 @@ pub(crate) struct Driver {
     listeners: JoinSet<()>,
     serving: Option<Serving>,
     versions: Versions,
-    scaling: Option<Carrier>,
+    backends: Backends,
     has_stopped: bool,
 }
 
 impl Driver {
     /// A driver, and the queue into it.
-    pub(crate) fn new(Start { node, journal, signals, versions, scaling }: Start) -> (Self, mpsc::Sender<Input>) {
+    pub(crate) fn new(Start { node, journal, signals, versions, backends }: Start) -> (Self, mpsc::Sender<Input>) {
         let (sender, inputs) = mpsc::channel(INPUTS_MAX);
         let mut machine = Machine::new(node, journal, Arc::clone(&signals));
-        let scaling = scaling.map(|(carrier, facts)| {
-            machine.tell(machine.now(), ServerInput::Allocations(facts));
-            carrier
-        });
+        if !backends.need_home() {
+            machine.open_scaling(None);
+        }
         let driver = Self {
             machine,
             inputs,
@@ -69,7 +64,7 @@ impl Driver {
             listeners: JoinSet::new(),
             serving: None,
             versions,
-            scaling,
+            backends,
             has_stopped: false,
         };
         (driver, sender)
@@ -87,9 +82,6 @@ impl Driver {
             if self.has_stopped {
                 return self.end().await;
             }
-            if let Some(scaling) = &mut self.scaling {
-                scaling.submit_safe(Seq(self.machine.next_seq().0.saturating_sub(1)), self.machine.durable());
-            }
             let timer = self.machine.timer();
             let mut answer = None;
             tokio::select! {
@@ -102,7 +94,7 @@ impl Driver {
                 }
                 () = self.signals.heard() => {}
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => {}
-                said = next(self.scaling.as_mut()) => answer = said,
+                news = self.backends.next() => answer = Some(news),
                 () = self.peers.reap() => {}
                 () = self.workers.reap() => {}
                 Some(_) = self.listeners.join_next() => {}
@@ -112,20 +104,10 @@ impl Driver {
             for input in batch.drain(..) {
                 self.take(now, input);
             }
-            self.scale(now, answer);
+            if let Some(news) = answer {
+                self.machine.tell(now, ServerInput::Backend(news));
+            }
             self.machine.pass_time(now);
-        }
-    }
-
-    fn scale(&mut self, now: Tick, answer: Option<scaling::Answer>) {
-        let Some(scaling) = &mut self.scaling else { return };
-        if let Some(answer) = answer {
-            scaling.hear(now, answer);
-        }
-        scaling.look(now, self.machine.scheduler());
-        let facts = scaling.take_facts();
-        if !facts.is_empty() {
-            self.machine.tell(now, ServerInput::Allocations(facts));
         }
     }
 
@@ -154,6 +136,10 @@ impl Driver {
             }
             Input::Pruned { link, id, result } => self.machine.tell(now, ServerInput::Pruned { link, id, result }),
             Input::Serve { serving, listeners } => {
+                if self.backends.need_home() {
+                    self.backends.set_home(serving.run_dir());
+                    self.machine.open_scaling(Some(serving.run_dir().join("autoalloc").to_string_lossy().into_owned()));
+                }
                 self.serving = Some(serving);
                 for (listener, role) in listeners {
                     self.listeners.spawn(accept(listener, role, self.sender.clone()));
@@ -189,6 +175,10 @@ impl Driver {
                 }
                 ServerOutput::Prune { link, id } => {
                     self.prune(link, id);
+                    continue;
+                }
+                ServerOutput::Backend(order) => {
+                    self.backends.ask(order);
                     continue;
                 }
                 ServerOutput::Warn(text) => {
@@ -242,25 +232,12 @@ impl Driver {
         while self.inputs.recv().await.is_some() {}
         drop(self.local);
         self.listeners.shutdown().await;
-        let scaling = async {
-            if let Some(scaling) = self.scaling {
-                scaling.end().await;
-            }
-        };
-        tokio::join!(self.peers.end(), self.workers.end(), scaling);
+        tokio::join!(self.peers.end(), self.workers.end(), self.backends.end());
         let closed = self.machine.close().await;
         if let Some(serving) = self.serving {
             serving.end();
         }
         closed
-    }
-}
-
-/// The next answer of the allocator, or `None` when it is time to look; for ever without one.
-async fn next(scaling: Option<&mut Carrier>) -> Option<scaling::Answer> {
-    match scaling {
-        Some(scaling) => scaling.next().await,
-        None => std::future::pending().await,
     }
 }
 

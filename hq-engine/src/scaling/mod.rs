@@ -1,7 +1,9 @@
-//! Carries the autoscaler: its facts to the journal, its wishes to an allocator, the allocator's answers back.
+//! Carries what the server machine wants of allocators to them, and their answers back.
 
-mod carrier;
+mod backends;
 mod queue;
+mod request;
 
-pub(crate) use carrier::{Answer, Carrier};
+pub(crate) use backends::Backends;
 pub use queue::AllocationQueue;
+pub use request::BatchWorkers;

@@ -16,7 +16,7 @@ pub struct AllocationQueue {
     workers_per_allocation: u32,
     max_workers: Option<u32>,
     time_limit: Option<Duration>,
-    pub(crate) command: Vec<Word>,
+    command: Vec<Word>,
 }
 
 impl AllocationQueue {
@@ -86,6 +86,7 @@ impl AllocationQueue {
             max_workers: self.max_workers,
             time_limit: self.time_limit.map(Into::into),
             worker: Some(Arc::new(worker)),
+            command: self.command.iter().map(|word| word.text.clone()).collect(),
             ..QueueSpec::default()
         })
     }

@@ -11,6 +11,11 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
+    /// The run's directory.
+    pub(crate) fn run_dir(&self) -> &std::path::Path {
+        self.run.path()
+    }
+
     /// Adds where it listens.
     pub(crate) fn amend(&self, info: &mut ServerInfo) {
         (info.client_host, info.client_port) = self.client.clone();

@@ -1,4 +1,7 @@
-use hq_core::{Call, Fact, FromWorker, LinkId, Record, Reply, RequestId, Seq, ServerInfo, Span, ToWorker};
+use std::sync::Arc;
+
+use hq_core::{Call, FromWorker, LinkId, QueueSpec, Record, Reply, RequestId, Seq, ServerInfo, Span, ToWorker};
+use hq_scheduler::autoscale::{ScaleNews, ScaleOrder};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -77,8 +80,8 @@ pub enum ServerInput {
         /// Why, in one line.
         reason: String,
     },
-    /// The autoscaler's facts, to be written in order with all others; what is about other things is not taken.
-    Allocations(Vec<Fact>),
+    /// A backend says this.
+    Backend(BackendNews),
     /// The process was told to end: as after [`ClientRequest::StopServer`](hq_core::ClientRequest::StopServer).
     Interrupted,
 }
@@ -120,8 +123,38 @@ pub enum ServerOutput {
         /// Its call.
         id: RequestId,
     },
+    /// Ask a backend; answered by [`ServerInput::Backend`].
+    Backend(BackendOrder),
     /// Tell people: one line. Nothing has to be done.
     Warn(String),
     /// The server is done: send what was sent before, end all links, leave. The last output.
     Stop,
+}
+
+/// What a backend is to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackendOrder {
+    /// For a queue.
+    Scale(ScaleOrder),
+    /// See whether it takes an allocation of such a queue.
+    Try {
+        /// Comes back with the answer.
+        token: u64,
+        /// How it would ask.
+        spec: Arc<QueueSpec>,
+    },
+}
+
+/// What a backend says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackendNews {
+    /// About a queue.
+    Scale(ScaleNews),
+    /// What came of a trial.
+    Tried {
+        /// Of the order.
+        token: u64,
+        /// Why it would not be taken.
+        error: Option<String>,
+    },
 }

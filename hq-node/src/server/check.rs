@@ -1,6 +1,6 @@
 use hq_core::{
     CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, NOTIFY_MAX, OUTPUT_MAX, OrdinalRange, Outcome,
-    Refusal, Submit, WorkerConfig,
+    QueueSpec, Refusal, Submit, WorkerConfig,
 };
 
 /// Jobs or workers that a command may name; a listing may name any number.
@@ -13,6 +13,9 @@ const SUBMIT_MAX: usize = (64 << 20) - (64 << 10);
 const REASON_MAX: usize = 200;
 /// Bytes of a name.
 const NAME_MAX: usize = 4096;
+/// Bytes of the name of a queue, and of all its arguments.
+const QUEUE_NAME_MAX: usize = 48;
+const QUEUE_WORDS_MAX: usize = 64 * 1024;
 /// Bytes of an error text that are kept.
 const ERROR_MAX: usize = 16 * 1024;
 /// Cpus and GPUs of a machine.
@@ -29,6 +32,33 @@ fn invalid(text: impl Into<String>) -> Refusal {
 pub(super) fn ids(ids: &IdList) -> Result<(), Refusal> {
     if ids.len() > IDS_MAX {
         return Err(invalid(format!("{} ids are too many for one command: at most {IDS_MAX} are possible", ids.len())));
+    }
+    Ok(())
+}
+
+/// A queue of allocations: what of it becomes part of scripts and paths.
+pub(super) fn queue(spec: &QueueSpec) -> Result<(), Refusal> {
+    let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if let Some(name) = &spec.name
+        && (name.is_empty() || name.len() > QUEUE_NAME_MAX || !is_plain(name) || name.starts_with(['-', '.']))
+    {
+        return Err(invalid(format!(
+            "the name of a queue has 1 to {QUEUE_NAME_MAX} of the characters A-Z a-z 0-9 . _ -, the first no `-` or `.`"
+        )));
+    }
+    let commands = [&spec.start_command, &spec.stop_command, &spec.wrap_command].into_iter().flatten();
+    let words = spec.worker_args.iter().chain(&spec.submit_args).chain(commands).chain([&spec.backend]);
+    let mut size = 0;
+    for word in words {
+        size += word.len();
+        if word.chars().any(char::is_control) {
+            return Err(invalid("an argument of the queue has a line break or another control character in it"));
+        }
+    }
+    if size > QUEUE_WORDS_MAX {
+        return Err(invalid(format!(
+            "the arguments of the queue have {size} bytes: at most {QUEUE_WORDS_MAX} are possible"
+        )));
     }
     Ok(())
 }

@@ -82,6 +82,17 @@ pub(super) fn tell(
             stories.extend(events.map(|(job, tasks)| Story::Told(EventKind::TasksAborted { job, tasks })));
             return;
         }
+        Fact::QueueCreated { queue, spec } => EventKind::QueueCreated { queue: *queue, spec: Arc::clone(spec) },
+        Fact::QueueRemoved { queue } => EventKind::QueueRemoved { queue: *queue },
+        Fact::AllocationQueued { queue, id, workers, .. } => {
+            EventKind::AllocationQueued { queue: *queue, allocation: id.clone(), workers: *workers }
+        }
+        Fact::AllocationStarted { queue, id, .. } => {
+            EventKind::AllocationStarted { queue: *queue, allocation: id.clone() }
+        }
+        Fact::AllocationEnded { queue, id: Some(id), .. } => {
+            EventKind::AllocationFinished { queue: *queue, allocation: id.clone() }
+        }
         _ => return,
     };
     stories.push(Story::Told(event));

@@ -8,6 +8,7 @@ use hq_scheduler::{
 
 use super::{
     PeerRole, ServerConfig, ServerInput, ServerOutput,
+    allocations::Scaling,
     attention::Attention,
     book::JobBook,
     client_session::{ClientSession, Clients},
@@ -40,6 +41,7 @@ pub struct ServerNode {
     pub(super) sessions: Sessions,
     /// Secrets given in this step; their facts come behind those of the workers.
     pub(super) pending_sessions: Vec<Fact>,
+    pub(super) scaling: Scaling,
     pub(super) epoch: Epoch,
     pub(super) phase: Phase,
     /// The latest moment told; it never goes back.
@@ -95,7 +97,7 @@ impl ServerNode {
         for (seq, record) in history {
             past.apply(seq, &record)?;
         }
-        let Past { scheduler, jobs, grants, sessions, mut wall, last_seq, last_tick, server_uid } = past;
+        let Past { scheduler, jobs, grants, sessions, mut wall, scaling, last_seq, last_tick, server_uid } = past;
         let started = config.info.started;
         let boot_tick = wall.resume(last_tick, started);
         wall.anchor(boot_tick, started);
@@ -116,6 +118,7 @@ impl ServerNode {
             workers: Workers::default(),
             clients: Clients::default(),
             attention: Attention::default(),
+            scaling,
             epoch: Epoch(0),
             phase: Phase::Running,
             now: boot_tick,
@@ -135,7 +138,8 @@ impl ServerNode {
         };
         server.attention.look(boot_tick, None);
         let (uid, version) = (server.config.info.server_uid.clone(), server.config.info.version.clone());
-        server.epoch = server.scheduler.boot(boot_tick, uid, started.0, version);
+        server.epoch = server.scheduler.boot(boot_tick, uid.clone(), started.0, version);
+        server.scaling.machine.boot(boot_tick, &uid);
         server.step();
         server.await_all();
         server.boot = server.ledger.appended();
@@ -188,19 +192,10 @@ impl ServerNode {
                 Ok(()) => self.reply(link, id, ClientReply::Done),
                 Err(reason) => self.refuse(link, id, Refusal::Invalid(reason)),
             },
-            ServerInput::Allocations(facts) => self.note_allocations(facts),
+            ServerInput::Backend(news) => self.hear_backend(news),
             ServerInput::Interrupted => self.begin_stop(None),
         }
         self.is_dirty = true;
-    }
-
-    /// Takes what the autoscaler says has happened.
-    fn note_allocations(&mut self, facts: Vec<Fact>) {
-        for fact in facts {
-            if fact.is_about_allocations() {
-                self.note(fact);
-            }
-        }
     }
 
     /// Takes the passing of time; call it at [`poll_timeout`](Self::poll_timeout), earlier or later does no harm: time
@@ -214,6 +209,7 @@ impl ServerNode {
             self.scheduler.handle_timeout(self.now);
             self.give_up_overdue();
         }
+        self.scaling.machine.handle_timeout(self.now);
         while let Some(link) = self.workers.due(self.now) {
             self.look_after(link);
         }
@@ -235,7 +231,7 @@ impl ServerNode {
             Phase::Stopping { until, .. } => Some(until),
             Phase::Stopped => return None,
         };
-        [scheduler, self.workers.next_due()].into_iter().flatten().min()
+        [scheduler, self.workers.next_due(), self.next_scaling()].into_iter().flatten().min()
     }
 
     fn look(&mut self, now: Tick) {
@@ -293,6 +289,7 @@ impl ServerNode {
             self.clients.abandon(link, id);
             self.refuse(link, id, refusal.clone());
         }
+        self.refuse_waiting(&refusal);
     }
 
     /// Lets go what need not wait any more.
@@ -324,6 +321,7 @@ struct Past {
     grants: GrantBook,
     sessions: Sessions,
     wall: Wall,
+    scaling: Scaling,
     last_seq: Seq,
     last_tick: Tick,
     server_uid: Option<String>,
@@ -335,6 +333,7 @@ impl Past {
             return Err(format!("record {seq} of the journal comes after record {}", self.last_seq));
         }
         self.scheduler.replay(record).map_err(|reason| format!("record {seq} of the journal: {reason}"))?;
+        self.scaling.machine.replay(record.at, &record.fact);
         self.last_seq = seq;
         self.last_tick = self.last_tick.max(record.at);
         if let Fact::Boot { server_uid, wall, .. } = &record.fact {

@@ -4,6 +4,7 @@
 //! [`ServerNode::poll_output`]: the facts of the step become one append, then come messages and replies, each of which
 //! waits for what has to be safe before it.
 
+mod allocations;
 mod api;
 mod attention;
 mod book;
@@ -29,6 +30,6 @@ mod wall;
 mod worker_links;
 mod worker_session;
 
-pub use api::{PeerRole, ServerConfig, ServerInput, ServerOutput};
+pub use api::{BackendNews, BackendOrder, PeerRole, ServerConfig, ServerInput, ServerOutput};
 pub use chronicle::Chronicle;
 pub use machine::ServerNode;

@@ -16,6 +16,25 @@ impl ServerNode {
         self.is_dirty = false;
         self.has_reports = false;
         let mut warnings = Vec::new();
+        self.take_actions(&mut warnings);
+        self.scale(&mut warnings);
+        self.begin_waits();
+        self.carry_outputs();
+        self.settle_replies();
+        self.append_step();
+        let prunes = self.prunes.drain(..).map(|(link, id)| ServerOutput::Prune { link, id });
+        self.outputs.extend(prunes.chain(warnings));
+        self.give_orders();
+        if self.feed.publish(self.ledger.durable()) {
+            self.tell_listeners();
+        }
+        self.feed.trim();
+        self.flush();
+        self.finish_stop();
+    }
+
+    /// Takes what the scheduler wants done, its facts first of all.
+    pub(super) fn take_actions(&mut self, warnings: &mut Vec<ServerOutput>) {
         while let Some(action) = self.scheduler.poll_action(self.now) {
             match action {
                 Action::Record(fact) => self.note(fact),
@@ -32,18 +51,6 @@ impl ServerNode {
         for fact in std::mem::take(&mut self.pending_sessions) {
             self.note(fact);
         }
-        self.begin_waits();
-        self.carry_outputs();
-        self.settle_replies();
-        self.append_step();
-        let prunes = self.prunes.drain(..).map(|(link, id)| ServerOutput::Prune { link, id });
-        self.outputs.extend(prunes.chain(warnings));
-        if self.feed.publish(self.ledger.durable()) {
-            self.tell_listeners();
-        }
-        self.feed.trim();
-        self.flush();
-        self.finish_stop();
     }
 
     /// Carries what programs printed to those who listen. That nothing more comes is told as an end of the job is: once it
@@ -91,6 +98,7 @@ impl ServerNode {
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
         self.sessions.apply(&fact);
+        self.scaling.machine.observe(self.now, &fact);
         for job in settled {
             if self.jobs.completes_now(job) {
                 stories.push(Story::Told(EventKind::JobCompleted { job }));

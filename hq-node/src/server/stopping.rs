@@ -4,6 +4,8 @@ use super::{ServerNode, ServerOutput, worker_session::SessionState};
 
 /// How long a stopping server waits for its journal.
 const PATIENCE: Span = Span::secs(5);
+/// And for its allocations to be ended.
+const ALLOCATIONS: Span = Span::secs(30);
 
 /// Whether a server still works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,9 @@ impl ServerNode {
         }
         match &mut self.phase {
             Phase::Running => {
-                let until = self.now.after(PATIENCE);
+                self.stop_scaling();
+                let patience = if self.scaling.machine.is_quiet() { PATIENCE } else { ALLOCATIONS };
+                let until = self.now.after(patience);
                 self.phase = Phase::Stopping { calls: call.into_iter().collect(), until, is_noted: false };
             }
             Phase::Stopping { calls, .. } => calls.extend(call),
@@ -47,6 +51,9 @@ impl ServerNode {
     /// they go with their server.
     pub(super) fn finish_stop(&mut self) {
         let Phase::Stopping { until, is_noted, .. } = &mut self.phase else { return };
+        if self.now < *until && !self.scaling.machine.is_quiet() {
+            return;
+        }
         if self.ledger.failure().is_none() && self.now < *until {
             if self.ledger.is_settled() && !*is_noted {
                 *is_noted = true;

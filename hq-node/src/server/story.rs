@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Blob, Ends, EventKind, HardwareState, JobId, Parts, ResourceKind, Submit, TaskIds, WorkerConfig, WorkerId,
+    Blob, Ends, EventKind, HardwareState, JobId, Parts, QueueSpec, ResourceKind, Submit, TaskIds, WorkerConfig,
+    WorkerId,
 };
 
 /// Bytes of a body that are kept of a submit, of what its tasks share as of the first task's own part. What is longer
@@ -82,7 +83,14 @@ impl Story {
                 EventKind::TasksCanceled { tasks, .. } | EventKind::TasksAborted { tasks, .. } => {
                     tasks.runs().len() * 24
                 }
-                EventKind::WorkerLost { .. } | EventKind::JobClosed { .. } | EventKind::JobCompleted { .. } => 0,
+                EventKind::QueueCreated { spec, .. } => of_queue(spec),
+                EventKind::AllocationQueued { allocation, .. }
+                | EventKind::AllocationStarted { allocation, .. }
+                | EventKind::AllocationFinished { allocation, .. } => allocation.len(),
+                EventKind::WorkerLost { .. }
+                | EventKind::JobClosed { .. }
+                | EventKind::JobCompleted { .. }
+                | EventKind::QueueRemoved { .. } => 0,
             },
         }
     }
@@ -123,6 +131,14 @@ fn of_submit(submit: &Submit) -> usize {
         + submit.parts.get(0).len()
         + runs * 24
         + submit.after.len() * 8
+}
+
+fn of_queue(spec: &QueueSpec) -> usize {
+    let words = spec.worker_args.iter().chain(&spec.submit_args).chain(&spec.command);
+    let texts = [&spec.name, &spec.start_command, &spec.stop_command, &spec.wrap_command].into_iter().flatten();
+    let offer = spec.offer.iter().flatten().map(|def| of_text(def.name.as_str()) + 64);
+    let worker = spec.worker.as_ref().map_or(0, |worker| of_config(worker));
+    512 + words.chain(texts).map(|text| of_text(text)).sum::<usize>() + offer.sum::<usize>() + worker
 }
 
 fn of_overview(state: &HardwareState) -> usize {

@@ -39,6 +39,11 @@ fn kind(event: &Event) -> &'static str {
         EventKind::TasksAborted { .. } => "tasks-aborted",
         EventKind::TaskNotify { .. } => "task-notify",
         EventKind::WorkerOverview { .. } => "worker-overview",
+        EventKind::QueueCreated { .. } => "queue-created",
+        EventKind::QueueRemoved { .. } => "queue-removed",
+        EventKind::AllocationQueued { .. } => "allocation-queued",
+        EventKind::AllocationStarted { .. } => "allocation-started",
+        EventKind::AllocationFinished { .. } => "allocation-finished",
     }
 }
 

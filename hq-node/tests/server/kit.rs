@@ -5,7 +5,7 @@ use hq_core::{
     Ordinal, Outcome, Profile, Record, Refusal, Reply, Report, Request, RequestId, RunEnd, Selector, Seq, ServerInfo,
     Span, Submit, TaskIds, Tick, ToWorker, WallTime, Welcome, WorkerConfig, WorkerId, WorkerResources,
 };
-use hq_node::{PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
+use hq_node::{BackendOrder, PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
 
 /// A server machine, its clock, its journal and its peers' letter boxes.
 pub(crate) struct Rig {
@@ -20,6 +20,9 @@ pub(crate) struct Rig {
     pub(crate) to_client: BTreeMap<LinkId, Vec<Reply>>,
     pub(crate) closed: BTreeSet<LinkId>,
     pub(crate) stopped: bool,
+    /// What backends are to be asked.
+    pub(crate) orders: Vec<BackendOrder>,
+    pub(crate) warnings: Vec<String>,
     /// The kinds of outputs of the last drain, in order.
     pub(crate) order: Vec<&'static str>,
     links: u64,
@@ -53,7 +56,8 @@ impl Rig {
     }
 
     pub(crate) fn with(config: ServerConfig, log: Vec<(Seq, Record)>) -> Self {
-        let node = ServerNode::new(config.clone(), log.clone()).unwrap();
+        let mut node = ServerNode::new(config.clone(), log.clone()).unwrap();
+        node.open_scaling(Some("/d".to_owned()));
         let now = node.boot_tick();
         let mut rig = Self {
             node,
@@ -65,6 +69,8 @@ impl Rig {
             to_client: BTreeMap::new(),
             closed: BTreeSet::new(),
             stopped: false,
+            orders: vec![],
+            warnings: vec![],
             order: vec![],
             links: 0,
             calls: 0,
@@ -105,6 +111,7 @@ impl Rig {
             ServerOutput::ToWorker { .. } => "worker",
             ServerOutput::ToClient { .. } => "client",
             ServerOutput::CloseLink { .. } => "close",
+            ServerOutput::Backend(_) => "backend",
             ServerOutput::Warn(_) => "warn",
             ServerOutput::Prune { .. } => "prune",
             ServerOutput::Stop => "stop",
@@ -119,7 +126,9 @@ impl Rig {
             ServerOutput::ToWorker { link, messages } => self.to_worker.entry(link).or_default().extend(messages),
             ServerOutput::ToClient { link, replies } => self.to_client.entry(link).or_default().extend(replies),
             ServerOutput::CloseLink { link } => assert!(self.closed.insert(link), "{link} is ended twice"),
-            ServerOutput::Warn(_) | ServerOutput::Prune { .. } => {}
+            ServerOutput::Backend(order) => self.orders.push(order),
+            ServerOutput::Prune { .. } => {}
+            ServerOutput::Warn(text) => self.warnings.push(text),
             ServerOutput::Stop => self.stopped = true,
         }
     }

@@ -7,6 +7,7 @@ mod feed;
 mod garbage;
 mod kit;
 mod outputs;
+mod queues;
 mod restart;
 mod returning;
 mod sessions;

@@ -28,6 +28,8 @@ pub enum ScaleOrder {
         number: u64,
         /// Workers wanted.
         workers: u32,
+        /// Where its script and outputs are to be.
+        dir: Option<String>,
     },
     /// Find out whether the backend has it.
     Find {
@@ -41,6 +43,8 @@ pub enum ScaleOrder {
         number: u64,
         /// Workers wanted.
         workers: u32,
+        /// Where its script and outputs are to be.
+        dir: Option<String>,
     },
     /// Ask where these are in their lives.
     Status {
@@ -71,10 +75,8 @@ pub enum ScaleOrder {
     Discard {
         /// The queue.
         queue: QueueId,
-        /// How it asks.
-        spec: Arc<QueueSpec>,
-        /// The allocation's number.
-        number: u64,
+        /// The directory.
+        dir: String,
     },
 }
 
@@ -107,8 +109,6 @@ pub enum Told {
         key: String,
         /// The backend's.
         id: String,
-        /// Where its script and outputs are.
-        dir: Option<String>,
     },
     /// The backend does not have it, and will not: it was refused, or could never be found again.
     Refused {

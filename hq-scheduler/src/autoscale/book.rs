@@ -14,6 +14,8 @@ pub struct Book {
     last_queue: u32,
     /// Workers that are there and live in an allocation of a queue.
     workers: BTreeMap<WorkerId, (QueueId, u64)>,
+    /// Workers that are there and live in an allocation that no queue knows, or not yet.
+    strangers: BTreeMap<WorkerId, (Tick, Arc<WorkerConfig>)>,
 }
 
 /// A queue and its allocations.
@@ -57,12 +59,12 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    const fn new(key: String, workers: u32) -> Self {
+    const fn new(key: String, workers: u32, dir: Option<String>) -> Self {
         Self {
             key,
             workers,
             id: None,
-            dir: None,
+            dir,
             queued: None,
             started: None,
             ended: None,
@@ -145,22 +147,24 @@ impl Book {
             Fact::QueueResumed { queue } => self.change(*queue, |queue| queue.paused = None),
             Fact::QueueClosing { queue } => self.change(*queue, |queue| queue.is_closing = true),
             Fact::QueueLearned { queue, worker } => self.change(*queue, |queue| queue.known = Some(Arc::clone(worker))),
-            Fact::AllocationIntended { queue, key, workers } => self.change(*queue, |queue| {
+            Fact::AllocationIntended { queue, key, workers, dir } => self.change(*queue, |queue| {
                 let number = number_in(key).unwrap_or(queue.count + 1);
                 queue.count = queue.count.max(number);
-                queue.allocations.insert(number, Allocation::new(key.clone(), *workers));
+                queue.allocations.insert(number, Allocation::new(key.clone(), *workers, dir.clone()));
             }),
-            Fact::AllocationQueued { queue, key, id, dir } => self.change_allocation(*queue, key, |a| {
-                a.id = Some(id.clone());
-                a.dir.clone_from(dir);
-                a.queued = Some(at);
-            }),
-            Fact::AllocationStarted { queue, key } => self.change_allocation(*queue, key, |a| {
+            Fact::AllocationQueued { queue, key, id, .. } => {
+                self.change_allocation(*queue, key, |a| {
+                    a.id = Some(id.clone());
+                    a.queued = Some(at);
+                });
+                self.know_strangers(*queue, id);
+            }
+            Fact::AllocationStarted { queue, key, .. } => self.change_allocation(*queue, key, |a| {
                 a.started = a.started.or(Some(at));
                 // It was given up too early.
                 a.ended = None;
             }),
-            Fact::AllocationEnded { queue, key, error } => {
+            Fact::AllocationEnded { queue, key, error, .. } => {
                 self.change_allocation(*queue, key, |a| a.ended = Some((at, error.clone())));
                 self.change(*queue, Queue::forget_old);
             }
@@ -169,6 +173,7 @@ impl Book {
             // Those that went with the server are neither here nor lost: the backend tells what is left.
             Fact::Boot { .. } => {
                 self.workers.clear();
+                self.strangers.clear();
                 self.queues.values_mut().flat_map(|queue| queue.allocations.values_mut()).for_each(|a| a.here.clear());
             }
             _ => {}
@@ -188,6 +193,13 @@ impl Book {
     /// An allocation by the engine's name for it.
     pub fn allocation(&self, queue: QueueId, key: &str) -> Option<&Allocation> {
         self.queues.get(&queue)?.by_key(key).map(|(_, a)| a)
+    }
+
+    /// Workers that are there and say that they live in this allocation, which no queue knows yet.
+    pub(super) fn strangers_in(&self, id: &str) -> Vec<(WorkerId, Arc<WorkerConfig>)> {
+        let is_of = |config: &WorkerConfig| config.allocation.as_ref().is_some_and(|job| job.id == id);
+        let all = self.strangers.iter().filter(|(_, (_, config))| is_of(config));
+        all.map(|(worker, (_, config))| (*worker, Arc::clone(config))).collect()
     }
 
     /// The allocation that a worker which is there lives in.
@@ -235,8 +247,25 @@ impl Book {
         });
     }
 
-    fn join(&mut self, at: Tick, worker: WorkerId, config: &WorkerConfig) {
-        let Some((queue, number)) = config.allocation.as_ref().and_then(|job| self.find(job)) else { return };
+    /// Workers may come before it is known what their allocation is called.
+    fn know_strangers(&mut self, queue: QueueId, id: &str) {
+        let Some(backend) = self.queues.get(&queue).map(|queue| queue.spec.backend.clone()) else { return };
+        let is_of = |config: &WorkerConfig| {
+            let job = config.allocation.as_ref();
+            job.is_some_and(|job| job.id == id && job.manager.eq_ignore_ascii_case(&backend))
+        };
+        let known = self.strangers.extract_if(.., |_, (_, config)| is_of(config)).collect::<Vec<_>>();
+        for (worker, (at, config)) in known {
+            self.join(at, worker, &config);
+        }
+    }
+
+    fn join(&mut self, at: Tick, worker: WorkerId, config: &Arc<WorkerConfig>) {
+        let Some(job) = &config.allocation else { return };
+        let Some((queue, number)) = self.find(job) else {
+            self.strangers.insert(worker, (at, Arc::clone(config)));
+            return;
+        };
         if let Some(allocation) = self.queues.get_mut(&queue).and_then(|queue| queue.allocations.get_mut(&number)) {
             allocation.here.insert(worker, at);
             self.workers.insert(worker, (queue, number));
@@ -244,6 +273,7 @@ impl Book {
     }
 
     fn lose(&mut self, at: Tick, worker: WorkerId, reason: LossReason) {
+        self.strangers.remove(&worker);
         let Some((queue, number)) = self.workers.remove(&worker) else { return };
         if let Some(allocation) = self.queues.get_mut(&queue).and_then(|queue| queue.allocations.get_mut(&number))
             && let Some(since) = allocation.here.remove(&worker)

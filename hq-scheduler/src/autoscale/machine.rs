@@ -21,6 +21,8 @@ pub struct Autoscaler {
     /// What keys begin with; differs from server to server.
     pub(super) prefix: String,
     pub(super) knobs: ScaleKnobs,
+    /// Where directories of allocations are made.
+    pub(super) place: Option<String>,
     /// When to look at what is wanted; none: never.
     pub(super) round_at: Option<Tick>,
     pub(super) last_round: Option<Tick>,
@@ -67,6 +69,16 @@ impl Autoscaler {
         }
         self.want_round(now);
         self.look_after(now);
+    }
+
+    /// It is that patient from now on.
+    pub fn set_knobs(&mut self, knobs: ScaleKnobs) {
+        self.knobs = knobs;
+    }
+
+    /// Directories of allocations are made in here from now on: `<place>/<queue>[-<name>]/<number>`. None has one otherwise.
+    pub fn set_place(&mut self, place: Option<String>) {
+        self.place = place;
     }
 
     /// What there is.
@@ -154,7 +166,8 @@ impl Autoscaler {
             let Some(allocation) = queue.allocations.get(number) else { continue };
             find.at = None;
             let (spec, key, workers) = (Arc::clone(&queue.spec), allocation.key.clone(), allocation.workers);
-            let order = ScaleOrder::Find { queue: id, spec, key, number: *number, workers };
+            let dir = allocation.dir.clone();
+            let order = ScaleOrder::Find { queue: id, spec, key, number: *number, workers, dir };
             self.actions.push_back(ScaleAction::Order(order));
         }
     }
@@ -226,8 +239,9 @@ impl Autoscaler {
             let Some(mind) = self.minds.get_mut(id) else { continue };
             while mind.failed.len() > self.knobs.kept_failures as usize {
                 let Some(number) = mind.failed.pop_front() else { break };
-                let order = ScaleOrder::Discard { queue: *id, spec: Arc::clone(&queue.spec), number };
-                self.actions.push_back(ScaleAction::Order(order));
+                let dir = queue.allocations.get(&number).and_then(|a| a.dir.clone());
+                let order = dir.map(|dir| ScaleOrder::Discard { queue: *id, dir });
+                self.actions.extend(order.map(ScaleAction::Order));
             }
             let allocations: Vec<Asked> = queue.active().filter_map(|(_, a)| asked(a)).collect();
             if allocations.is_empty() || std::mem::replace(&mut mind.is_asking, true) {

@@ -23,9 +23,6 @@ mod permit;
 mod round;
 mod workers;
 
-#[doc(hidden)]
-pub mod single;
-
 pub use api::{Asked, QueueRefusal, ScaleAction, ScaleNews, ScaleOrder, ScaleStatus, Told};
 pub use book::{Allocation, Book, Queue};
 pub use knobs::ScaleKnobs;

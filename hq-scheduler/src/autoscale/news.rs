@@ -23,7 +23,7 @@ impl Autoscaler {
     pub fn hear(&mut self, now: Tick, news: ScaleNews) {
         let queue = news.queue;
         match news.told {
-            Told::Has { key, id, dir } => self.has(now, queue, &key, id, dir),
+            Told::Has { key, id } => self.has(now, queue, &key, id),
             Told::Refused { key, error } => self.refused(now, queue, &key, error),
             Told::Unsure { key, error } => self.unsure(now, queue, &key, error),
             Told::Missing { key } => self.missing(now, queue, &key),
@@ -45,20 +45,26 @@ impl Autoscaler {
         self.book.queue(queue)?.by_key(key).filter(|(_, a)| a.is_active()).map(|(number, _)| number)
     }
 
-    fn has(&mut self, now: Tick, queue: QueueId, key: &str, id: String, dir: Option<String>) {
+    fn has(&mut self, now: Tick, queue: QueueId, key: &str, id: String) {
         let known = self.active(queue, key).map(|number| (number, self.book.allocation(queue, key)));
         let current = known.and_then(|(_, a)| a?.id.clone());
         let Some(number) = known.map(|(number, _)| number).filter(|_| current.is_none()) else {
             if current.as_ref() != Some(&id) {
                 // Nobody would ever end it otherwise.
                 let spec = self.book.queue(queue).map(|queue| Arc::clone(&queue.spec)).unwrap_or_default();
+                let dir = self.book.allocation(queue, key).and_then(|a| a.dir.clone());
                 let allocation = Asked { key: key.to_owned(), id, dir };
                 self.actions.push_back(ScaleAction::Order(ScaleOrder::Cancel { queue, spec, allocation }));
             }
             return;
         };
         self.end_twins(now, queue, &id);
-        self.emit(now, Fact::AllocationQueued { queue, key: key.to_owned(), id, dir });
+        let workers = self.book.allocation(queue, key).map_or(0, |a| a.workers);
+        let strangers = self.book.strangers_in(&id);
+        self.emit(now, Fact::AllocationQueued { queue, key: key.to_owned(), id, workers });
+        for (worker, config) in strangers {
+            self.worker_came(now, worker, &config);
+        }
         if let Some(mind) = self.minds.get_mut(&queue) {
             mind.health.submit_succeeded();
             mind.cares.remove(&number);
@@ -147,7 +153,7 @@ impl Autoscaler {
             Ok(ScaleStatus::Running) => {
                 care.errors = 0;
                 if !is_running {
-                    self.emit(now, Fact::AllocationStarted { queue, key: key.to_owned() });
+                    self.begin(now, queue, key);
                     self.want_round(now);
                 }
             }

@@ -120,14 +120,22 @@ impl Autoscaler {
         mind.health.attempt(now);
         mind.submitting = Some(key.clone());
         let spec: Arc<QueueSpec> = Arc::clone(&queue.spec);
-        self.emit(now, Fact::AllocationIntended { queue: id, key: key.clone(), workers });
-        self.actions.push_back(ScaleAction::Order(ScaleOrder::Submit { queue: id, spec, key, number, workers }));
+        let dir = self.place.as_ref().map(|place| directory(place, id, &spec, number));
+        self.emit(now, Fact::AllocationIntended { queue: id, key: key.clone(), workers, dir: dir.clone() });
+        self.actions.push_back(ScaleAction::Order(ScaleOrder::Submit { queue: id, spec, key, number, workers, dir }));
     }
 }
 
 /// What a worker of the queue is, where that is known.
 fn known(queue: &Queue) -> Option<&hq_core::WorkerConfig> {
     queue.known.as_deref().or(queue.spec.worker.as_deref())
+}
+
+fn directory(place: &str, id: QueueId, spec: &QueueSpec, number: u64) -> String {
+    match &spec.name {
+        Some(name) => format!("{place}/{id}-{name}/{number:03}"),
+        None => format!("{place}/{id}/{number:03}"),
+    }
 }
 
 /// Something may have changed since the plan was made.

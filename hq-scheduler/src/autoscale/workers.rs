@@ -45,14 +45,17 @@ impl Autoscaler {
         if let Some(mind) = self.minds.get_mut(&id) {
             mind.cares.remove(&number);
         }
-        self.emit(now, Fact::AllocationStarted { queue: id, key });
+        self.begin(now, id, &key);
     }
 
-    fn worker_came(&mut self, now: Tick, worker: WorkerId, config: &Arc<WorkerConfig>) {
+    pub(super) fn worker_came(&mut self, now: Tick, worker: WorkerId, config: &Arc<WorkerConfig>) {
         self.want_round(now);
         let Some(job) = &config.allocation else { return };
         let Some((id, number)) = self.book.of_worker(worker) else {
-            if self.book.queues().any(|(_, queue)| queue.spec.backend.eq_ignore_ascii_case(&job.manager)) {
+            let queues: Vec<&super::Queue> = self.book.queues().map(|(_, queue)| queue).collect();
+            let is_ours = |queue: &super::Queue| queue.spec.backend.eq_ignore_ascii_case(&job.manager);
+            let may_be = |queue: &super::Queue| is_ours(queue) && queue.active().any(|(_, a)| a.id.is_none());
+            if queues.iter().any(|queue| is_ours(queue)) && !queues.iter().any(|queue| may_be(queue)) {
                 let text = format!(
                     "worker {worker} came from allocation {} of {}, which no queue of this server has asked for",
                     job.id, job.manager
@@ -69,7 +72,7 @@ impl Autoscaler {
             .as_ref()
             .is_none_or(|known| known.resources != config.resources || known.min_utilization != config.min_utilization);
         if let Some(key) = key {
-            self.emit(now, Fact::AllocationStarted { queue: id, key });
+            self.begin(now, id, &key);
         }
         if is_news {
             self.emit(now, Fact::QueueLearned { queue: id, worker: Arc::clone(config) });
@@ -111,9 +114,16 @@ impl Autoscaler {
         allocation.and_then(|a| a.id.clone()).unwrap_or_default()
     }
 
+    /// An allocation begins.
+    pub(super) fn begin(&mut self, now: Tick, queue: QueueId, key: &str) {
+        let id = self.book.allocation(queue, key).and_then(|a| a.id.clone()).unwrap_or_default();
+        self.emit(now, Fact::AllocationStarted { queue, key: key.to_owned(), id });
+    }
+
     /// An allocation is over.
     pub(super) fn end(&mut self, now: Tick, id: QueueId, key: &str, error: Option<String>) {
-        self.emit(now, Fact::AllocationEnded { queue: id, key: key.to_owned(), error });
+        let name = self.book.allocation(id, key).and_then(|a| a.id.clone());
+        self.emit(now, Fact::AllocationEnded { queue: id, key: key.to_owned(), id: name, error });
         self.forget_cares(id);
         self.want_round(now);
         self.finish_closing(now, id);

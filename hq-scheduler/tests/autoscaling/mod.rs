@@ -74,6 +74,7 @@ impl Rig {
         let mut core = Scheduler::new();
         core.boot(Tick(0), "uid".into(), 0, "1".into());
         let mut machine = Autoscaler::new(knobs.clone());
+        machine.set_place(Some("/d".to_owned()));
         machine.boot(Tick(0), "uid");
         let mut rig = Self {
             now: Tick(0),
@@ -188,7 +189,7 @@ impl Rig {
             let (queue, key) = self.looks.pop().expect("looked for");
             let told = match status {
                 "missing" => Told::Missing { key },
-                _ => Told::Has { key, id: id.to_owned(), dir: None },
+                _ => Told::Has { key, id: id.to_owned() },
             };
             return self.machine.hear(self.now, ScaleNews { queue, told });
         }
@@ -253,7 +254,7 @@ impl Rig {
                 };
                 self.machine.hear(self.now, ScaleNews { queue, told: Told::Probed { error } });
             }
-            ScaleOrder::Discard { number, .. } => self.others.push(format!("discard:{number}")),
+            ScaleOrder::Discard { dir, .. } => self.others.push(format!("discard:{dir}")),
         }
     }
 
@@ -270,7 +271,7 @@ impl Rig {
             }
             _ => {
                 self.ids += 1;
-                Told::Has { key, id: format!("a{}", self.ids), dir: None }
+                Told::Has { key, id: format!("a{}", self.ids) }
             }
         }
     }

@@ -211,7 +211,7 @@ impl World {
                     }
                 }
                 ServerOutput::CloseLink { link } => self.close_from_server(link),
-                ServerOutput::Warn(_) | ServerOutput::Prune { .. } => {}
+                ServerOutput::Warn(_) | ServerOutput::Prune { .. } | ServerOutput::Backend(_) => {}
                 ServerOutput::Stop => {
                     self.server.node = None;
                     self.leave_links();

@@ -96,7 +96,7 @@ impl Rig {
         let told = match heard {
             Heard::Has(n, id) => {
                 self.limits.hears_queued(&key(n), id);
-                Told::Has { key: key(n), id: id.to_owned(), dir: None }
+                Told::Has { key: key(n), id: id.to_owned() }
             }
             Heard::Refused(n) => Told::Refused { key: key(n), error },
             Heard::Unsure(n) => Told::Unsure { key: key(n), error },
@@ -278,13 +278,22 @@ fn i12_long_random_walks() {
 fn i12_can_fail() {
     let spec = QueueSpec { workers_per_allocation: 2, max_workers: Some(3), ..QueueSpec::new("test") };
     let intended = |key: &str, workers| {
-        ScaleAction::Record(Fact::AllocationIntended { queue: QUEUE, key: key.to_owned(), workers })
+        ScaleAction::Record(Fact::AllocationIntended { queue: QUEUE, key: key.to_owned(), workers, dir: None })
     };
-    let started = |key: &str| ScaleAction::Record(Fact::AllocationStarted { queue: QUEUE, key: key.to_owned() });
-    let ended =
-        |key: &str| ScaleAction::Record(Fact::AllocationEnded { queue: QUEUE, key: key.to_owned(), error: None });
+    let started = |key: &str| {
+        ScaleAction::Record(Fact::AllocationStarted { queue: QUEUE, key: key.to_owned(), id: String::new() })
+    };
+    let ended = |key: &str| {
+        ScaleAction::Record(Fact::AllocationEnded { queue: QUEUE, key: key.to_owned(), id: None, error: None })
+    };
     let queued = |key: &str, id: &str| {
-        ScaleAction::Record(Fact::AllocationQueued { queue: QUEUE, key: key.to_owned(), id: id.to_owned(), dir: None })
+        ScaleAction::Record(Fact::AllocationQueued {
+            queue: QUEUE,
+            key: key.to_owned(),
+            id: id.to_owned(),
+            workers: 1,
+            dir: None,
+        })
     };
     let order = |key: &str| {
         ScaleAction::Order(ScaleOrder::Submit {
@@ -293,6 +302,7 @@ fn i12_can_fail() {
             key: key.to_owned(),
             number: 1,
             workers: 1,
+            dir: None,
         })
     };
     let mut limits = AllocationLimits::new(spec.clone());

@@ -1,8 +1,14 @@
-use std::path::{PathBuf, absolute};
+use std::{
+    env,
+    path::{PathBuf, absolute},
+};
 
 use anyhow::Context as _;
+use hq_backend_local::LocalBackend;
+use hq_backend_pbs::PbsBackend;
+use hq_backend_slurm::SlurmBackend;
 use hq_core::Span;
-use hq_engine::{Engine, serve::ServeOptions};
+use hq_engine::{BatchWorkers, Engine, ScaleKnobs, serve::ServeOptions};
 use hq_transport::access::AccessRecord;
 use tracing::info;
 
@@ -82,6 +88,12 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     if let Some(uid) = record.as_ref().and_then(|record| record.server_uid.as_ref()) {
         builder = builder.server_uid(uid.clone());
     }
+    builder = builder
+        .backend(LocalBackend::processes())
+        .backend(PbsBackend::new())
+        .backend(SlurmBackend::new())
+        .batch_workers(BatchWorkers { program: program()?, rust_log: env::var("RUST_LOG").ok() })
+        .scale_knobs(scale_knobs(|name| env::var(name).ok()));
     let mut engine = builder.start().await?;
     let server_dir = absolute(&context.global.server_dir).context("cannot find the server directory")?;
     let info = engine.serve(options(&args, server_dir.clone(), record)).await?;
@@ -100,6 +112,32 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         signal = interrupted => info!("Received {signal}, the server is stopping"),
     }
     Ok(engine.shutdown().await?)
+}
+
+/// This program's file, also where a newer one has taken its place: the system marks the path then.
+fn program() -> anyhow::Result<PathBuf> {
+    let path = env::current_exe().context("cannot find the program's own file")?;
+    let marked = path.to_str().and_then(|text| text.strip_suffix(" (deleted)"));
+    Ok(marked.map(PathBuf::from).unwrap_or(path))
+}
+
+/// How patient the server is with batch systems: callers set it by the environment, in milliseconds. What cannot be read
+/// changes nothing.
+fn scale_knobs(env: impl Fn(&str) -> Option<String>) -> ScaleKnobs {
+    let mut knobs = ScaleKnobs::default();
+    let number = |name: &str| env(name).and_then(|text| text.trim().parse::<u64>().ok());
+    let set = |name: &str, knob: &mut Span| {
+        if let Some(millis) = number(name).filter(|millis| *millis > 0) {
+            *knob = Span::millis(millis);
+        }
+    };
+    set("HQ_AUTOALLOC_REFRESH_INTERVAL_MS", &mut knobs.refresh);
+    set("HQ_AUTOALLOC_MAX_SCHEDULE_DELAY_MS", &mut knobs.look);
+    set("HQ_AUTOALLOC_SCHEDULE_TICK_INTERVAL_MS", &mut knobs.tick);
+    if let Some(fails) = number("HQ_AUTOALLOC_MAX_ALLOCATION_FAILS").and_then(|fails| u32::try_from(fails).ok()) {
+        knobs.allocation_failures = fails.max(1);
+    }
+    knobs
 }
 
 fn options(args: &Args, server_dir: PathBuf, record: Option<AccessRecord>) -> ServeOptions {
@@ -123,4 +161,24 @@ fn options(args: &Args, server_dir: PathBuf, record: Option<AccessRecord>) -> Se
         options = options.plain_workers();
     }
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knobs_come_from_the_environment() {
+        let knobs = scale_knobs(|name| {
+            let value = match name {
+                "HQ_AUTOALLOC_REFRESH_INTERVAL_MS" => "100",
+                "HQ_AUTOALLOC_SCHEDULE_TICK_INTERVAL_MS" => "soon",
+                "HQ_AUTOALLOC_MAX_ALLOCATION_FAILS" => "1",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        });
+        let usual = ScaleKnobs::default();
+        assert_eq!((knobs.refresh, knobs.tick, knobs.allocation_failures), (Span::millis(100), usual.tick, 1));
+    }
 }

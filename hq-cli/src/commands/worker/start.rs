@@ -143,7 +143,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let work_dir = WorkDir::prepare(args.work_dir.as_deref())?;
     let in_slurm = job.as_ref().is_some_and(|(job, _)| job.manager == "Slurm");
     let mut config = args.config_args(in_slurm)?.gather(work_dir.path(), job.map(|(job, _)| job))?;
-    config.time_limit = config.time_limit.or(remaining);
+    // It goes before its batch job is ended, whatever was said.
+    config.time_limit = config.time_limit.into_iter().chain(remaining).min();
     let way = ServerWay::new(&context.global.server_dir);
     let (link, mut welcome) = watch_welcome(way.find().await?);
     let desk = notify_desk(std::env::temp_dir());

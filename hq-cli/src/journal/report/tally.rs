@@ -145,7 +145,12 @@ impl Tally {
             EventKind::JobCanceled { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::TaskNotify { .. }
-            | EventKind::WorkerOverview { .. } => {}
+            | EventKind::WorkerOverview { .. }
+            | EventKind::QueueCreated { .. }
+            | EventKind::QueueRemoved { .. }
+            | EventKind::AllocationQueued { .. }
+            | EventKind::AllocationStarted { .. }
+            | EventKind::AllocationFinished { .. } => {}
         }
     }
 

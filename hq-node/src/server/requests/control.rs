@@ -98,6 +98,14 @@ impl ServerNode {
             ClientRequest::Stage(submit) => self.stage(link, id, *submit),
             ClientRequest::SubmitStaged { job, credit } => self.submit_staged(link, id, job, credit),
             ClientRequest::Bind(job) => self.bind(link, id, job),
+            ClientRequest::AddQueue { spec, trial } => self.add_queue(link, id, *spec, trial),
+            ClientRequest::TryQueue(spec) => self.dry_run(link, id, *spec),
+            ClientRequest::Queues => self.list_queues(link, id),
+            ClientRequest::Allocations(queue) => self.list_allocations(link, id, queue),
+            ClientRequest::FindAllocation(name) => self.find_allocation(link, id, &name),
+            ClientRequest::PauseQueue(queue) => self.pause_queue(link, id, queue),
+            ClientRequest::ResumeQueue(queue) => self.resume_queue(link, id, queue),
+            ClientRequest::RemoveQueue { queue, force } => self.remove_queue(link, id, queue, force),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);
@@ -143,6 +151,10 @@ const fn needs_journal(request: &ClientRequest) -> bool {
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::FlushJournal
             | ClientRequest::PruneJournal
+            | ClientRequest::AddQueue { .. }
+            | ClientRequest::PauseQueue(_)
+            | ClientRequest::ResumeQueue(_)
+            | ClientRequest::RemoveQueue { .. }
     )
 }
 

@@ -3,6 +3,7 @@
 mod control;
 mod jobs;
 mod lists;
+mod queues;
 mod staged;
 mod waits;
 

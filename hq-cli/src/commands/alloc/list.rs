@@ -1,0 +1,26 @@
+use hq_core::{ClientReply, ClientRequest};
+
+use crate::{
+    context::Context,
+    output::Mode,
+    server::unexpected,
+    view::{queue_json, queue_list},
+};
+
+/// Options of `alloc list`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Lists queues.
+pub(crate) async fn run(_: Args, context: &mut Context) -> anyhow::Result<()> {
+    let server = context.server().await?;
+    let queues = match server.call(ClientRequest::Queues).await? {
+        ClientReply::Queues(queues) => queues,
+        other => return Err(unexpected(other).into()),
+    };
+    match context.out.mode() {
+        Mode::Cli => context.out.table(&queue_list(&queues)),
+        Mode::Json => context.out.json(&queues.iter().map(queue_json).collect::<Vec<_>>()),
+        Mode::Quiet => Ok(()),
+    }
+}
