@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Blob, Ends, EventKind, HardwareState, JobId, Parts, QueueSpec, ResourceKind, Submit, TaskIds, WorkerConfig, WorkerId,
+    Blob, Ends, EventKind, HardwareState, JobId, Parts, QueueSpec, ResourceKind, Submit, TaskIds, WorkerConfig,
+    WorkerId,
 };
 
 /// Bytes of a body that are kept of a submit, of what its tasks share as of the first task's own part. What is longer
