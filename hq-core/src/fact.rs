@@ -332,6 +332,25 @@ pub enum Fact {
     },
 }
 
+impl Fact {
+    /// Whether it tells of a queue of allocations or of one of its allocations.
+    pub const fn is_about_allocations(&self) -> bool {
+        matches!(
+            self,
+            Self::QueueCreated { .. }
+                | Self::QueueRemoved { .. }
+                | Self::QueuePaused { .. }
+                | Self::QueueResumed { .. }
+                | Self::QueueClosing { .. }
+                | Self::QueueLearned { .. }
+                | Self::AllocationIntended { .. }
+                | Self::AllocationQueued { .. }
+                | Self::AllocationStarted { .. }
+                | Self::AllocationEnded { .. }
+        )
+    }
+}
+
 /// Ends of tasks as columns: a few bytes each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {

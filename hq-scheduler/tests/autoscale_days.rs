@@ -131,3 +131,36 @@ fn i21_and_i22_nothing_is_asked_for_that_no_task_could_use() {
         }
     }
 }
+
+/// What is asked for at a moment is done at it: nothing makes the carrier call again and again.
+#[test]
+fn a_timeout_that_was_handled_is_not_asked_for_again() {
+    const STEPS: [&str; 20] = [
+        "1x3", "n2", "fail:3", "fail:0", "unsure:2", "+a1*1", "+a2*1", "-1:lost", "-2:idle", "pause", "resume", "stop",
+        "remove", "restart", "lying", "@+", "@+", "@+", "@+", "@+",
+    ];
+    for seed in 0..40 {
+        let mut rng = Rng::new(seed);
+        let mut rig = Rig::new("b2k1 b1m2");
+        for _ in 0..25 {
+            let step = *rng.pick(&STEPS);
+            // Only workers that came can go.
+            let is_possible = match step {
+                "-1:lost" => rig.core.last_worker().is_some_and(|worker| worker.0 >= 1),
+                "-2:idle" => rig.core.last_worker().is_some_and(|worker| worker.0 >= 2),
+                "pause" | "resume" | "remove" => {
+                    rig.machine.book().queue(hq_core::QueueId(1)).is_some_and(|q| !q.is_closing)
+                }
+                _ => true,
+            };
+            if step == "@+" {
+                let later = rig.now.after(Span::secs(*rng.pick(&[1, 30, 61, 3600])));
+                rig.go_to(later);
+                assert!(rig.calls < 2000, "seed {seed}: {} calls", rig.calls);
+                rig.calls = 0;
+            } else if is_possible {
+                rig.step(step);
+            }
+        }
+    }
+}

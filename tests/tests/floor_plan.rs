@@ -27,7 +27,10 @@ const IMPORTS: [(&str, &str); 17] = [
     ("hq-worker", "core, node, stream, transport"),
     ("hq-engine", "all below"),
     ("hq-client", "core, transport"),
-    ("hq-cli", "client, engine, sim, worker, hardware, node, journal, stream, transport, core"),
+    (
+        "hq-cli",
+        "client, engine, sim, worker, hardware, node, journal, stream, transport, backend-local, backend-slurm, backend-pbs, core",
+    ),
     ("hq-conformance", "core, seams"),
 ];
 

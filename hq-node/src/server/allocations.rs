@@ -61,8 +61,9 @@ impl ServerNode {
     /// When the autoscaler wants to be looked after.
     pub(super) fn next_scaling(&self) -> Option<Tick> {
         let next = self.scaling.machine.poll_timeout()?;
-        // A round that may not be had yet is not waited for.
-        (self.scaling.is_open || !self.scaling.machine.is_due(next)).then_some(next)
+        // A round that may not be had is not waited for.
+        let may_ask = self.scaling.is_open && self.ledger.failure().is_none();
+        (may_ask || !self.scaling.machine.is_due(next)).then_some(next)
     }
 
     /// Works out what the autoscaler makes of this step; its facts become part of it.

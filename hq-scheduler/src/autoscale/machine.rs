@@ -133,9 +133,10 @@ impl Autoscaler {
         let proofs = queue.active().filter(|(n, _)| mind.cares.get(n).is_none_or(|care| !care.has_proved));
         let proofs = proofs.filter_map(|(_, a)| Some(a.here.values().min()?.after(self.knobs.quick)));
         let proofs = proofs.filter(|_| mind.health.allocation_failures() > 0);
-        let user = matches!(queue.paused, Some(PauseCause::User));
-        let probe = mind.health.probe_at().filter(|_| !user);
-        let retry = mind.retry_at.filter(|_| matches!(queue.paused, Some(PauseCause::Allocations(_))));
+        // Only what would be done then: what is past and waits for something else is no reason to be called again and again.
+        let may_try = !matches!(queue.paused, Some(PauseCause::User)) && !queue.is_closing;
+        let probe = mind.health.probe_at().filter(|_| may_try && !mind.is_probing);
+        let retry = mind.retry_at.filter(|_| may_try && matches!(queue.paused, Some(PauseCause::Allocations(_))));
         let asking = finds.chain(cancels);
         if self.is_stopping {
             return asking.min();
@@ -163,8 +164,8 @@ impl Autoscaler {
         let (Some(queue), Some(mind)) = (self.book.queue(id), self.minds.get_mut(&id)) else { return };
         for (number, care) in &mut mind.cares {
             let Some(find) = care.find.as_mut().filter(|find| find.at.is_some_and(|at| at <= now)) else { continue };
-            let Some(allocation) = queue.allocations.get(number) else { continue };
             find.at = None;
+            let Some(allocation) = queue.allocations.get(number) else { continue };
             let (spec, key, workers) = (Arc::clone(&queue.spec), allocation.key.clone(), allocation.workers);
             let dir = allocation.dir.clone();
             let order = ScaleOrder::Find { queue: id, spec, key, number: *number, workers, dir };
@@ -178,8 +179,9 @@ impl Autoscaler {
             let Some(cancel) = care.cancel.as_mut().filter(|cancel| cancel.at.is_some_and(|at| at <= now)) else {
                 continue;
             };
+            cancel.at = None;
             let Some(asked) = queue.allocations.get(number).and_then(asked) else { continue };
-            (cancel.at, cancel.is_out) = (None, true);
+            cancel.is_out = true;
             let order = ScaleOrder::Cancel { queue: id, spec: Arc::clone(&queue.spec), allocation: asked };
             self.actions.push_back(ScaleAction::Order(order));
         }
@@ -196,8 +198,9 @@ impl Autoscaler {
             } else if a.here.is_empty() && a.gone.is_empty() && a.started.is_some_and(|at| now.since(at) >= ARRIVAL) {
                 late.push((number, a.id.clone().unwrap_or_default()));
             }
+            let has_proved = a.here.values().any(|since| now.since(*since) >= self.knobs.quick);
             if let Some(care) = self.minds.get_mut(&id).map(|mind| mind.cares.entry(number).or_default()) {
-                care.has_proved |= is_well;
+                care.has_proved |= has_proved;
             }
         }
         if is_well && let Some(mind) = self.minds.get_mut(&id) {

@@ -49,6 +49,8 @@ enum Mood {
 
 pub(crate) struct Rig {
     pub(crate) now: Tick,
+    /// Timeouts that were handled.
+    pub(crate) calls: u32,
     pub(crate) core: Scheduler,
     pub(crate) machine: Autoscaler,
     knobs: ScaleKnobs,
@@ -78,6 +80,7 @@ impl Rig {
         machine.boot(Tick(0), "uid");
         let mut rig = Self {
             now: Tick(0),
+            calls: 0,
             core,
             machine,
             knobs,
@@ -149,6 +152,8 @@ impl Rig {
     pub(crate) fn go_to(&mut self, until: Tick) {
         while let Some(at) = self.machine.poll_timeout().filter(|at| *at <= until) {
             self.now = self.now.max(at);
+            self.calls += 1;
+            assert!(self.calls < 100_000, "it is called again and again");
             self.machine.handle_timeout(self.now);
             if self.machine.is_due(self.now) {
                 let (core, now) = (&self.core, self.now);

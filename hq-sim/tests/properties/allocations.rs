@@ -287,13 +287,7 @@ fn i12_can_fail() {
         ScaleAction::Record(Fact::AllocationEnded { queue: QUEUE, key: key.to_owned(), id: None, error: None })
     };
     let queued = |key: &str, id: &str| {
-        ScaleAction::Record(Fact::AllocationQueued {
-            queue: QUEUE,
-            key: key.to_owned(),
-            id: id.to_owned(),
-            workers: 1,
-            dir: None,
-        })
+        ScaleAction::Record(Fact::AllocationQueued { queue: QUEUE, key: key.to_owned(), id: id.to_owned(), workers: 1 })
     };
     let order = |key: &str| {
         ScaleAction::Order(ScaleOrder::Submit {
