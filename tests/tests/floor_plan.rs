@@ -36,7 +36,7 @@ const SEAMS: [&str; 3] = ["hq-backend", "hq-transport", "hq-journal"];
 const LEAVES: [&str; 4] = ["hq-backend-local", "hq-worker", "hq-sim", "hq-hardware"];
 const PURE: [&str; 4] = ["hq-core", "hq-scheduler", "hq-node", "hq-sim"];
 /// Members that are no published crates.
-const HELPERS: [&str; 3] = ["examples", "tests", "benches"];
+const HELPERS: [&str; 4] = ["examples", "tests", "benches", "xtask"];
 
 /// All that the pure crates reach of other people: data, errors, and the macros that make them.
 const REACHED_BY_PURE: [&str; 10] = [
