@@ -19,6 +19,7 @@ mod message;
 mod output;
 pub mod placeholder;
 mod program;
+mod queue;
 mod ranges;
 pub mod resource;
 mod rng;
@@ -36,7 +37,7 @@ pub use client::{
 };
 pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
-pub use fact::{End, Ends, Fact, QueueSpec, Record};
+pub use fact::{End, Ends, Fact, Record};
 pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
 pub use idlist::{IdList, IdListError};
 pub use ids::{
@@ -50,6 +51,7 @@ pub use message::{
 };
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
+pub use queue::{AllocationInfo, AllocationState, PauseCause, QueueInfo, QueueSpec};
 pub use ranges::{OrdinalRange, RangeSet};
 pub use resource::{
     Allocation, CouplingError, CouplingItem, DefinitionError, GrantedResource, NameError, Piece, Policy, Quantity,

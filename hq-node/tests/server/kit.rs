@@ -136,9 +136,14 @@ impl Rig {
     }
 
     pub(crate) fn link(&mut self, role: PeerRole) -> LinkId {
+        self.link_of(role, 2)
+    }
+
+    /// A link to a peer that speaks this version.
+    pub(crate) fn link_of(&mut self, role: PeerRole, protocol: u16) -> LinkId {
         self.links += 1;
         let link = LinkId(self.links);
-        self.input(ServerInput::LinkUp { link, role });
+        self.input(ServerInput::LinkUp { link, role, protocol });
         link
     }
 

@@ -31,6 +31,11 @@ impl Need {
         let share = |line: &Line| u128::from(line.whole + line.rest).saturating_mul(factors[line.at]);
         (self.0.iter().map(share).fold(0, u128::saturating_add) >> 28).max(1)
     }
+
+    /// What is taken of a resource, in parts.
+    pub(crate) fn of(&self, at: usize) -> u64 {
+        self.0.iter().filter(|line| line.at == at).map(|line| line.whole + line.rest).sum()
+    }
 }
 
 impl Pools {

@@ -38,7 +38,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    fn new(site: &Site<'_>) -> Option<Self> {
+    pub(super) fn new(site: &Site<'_>) -> Option<Self> {
         let item = |way: &super::fill::Way<'_>| {
             Some(Item { class: way.class, need: site.pools.need(way.request)?, value: way.value })
         };

@@ -24,6 +24,7 @@ pub(super) fn combine(room: &Room, items: &[Item], waiting: &[u64], most: u64, l
 fn combine_within(room: &Room, items: &[Item], waiting: &[u64], most: u64, looks: &mut Looks) -> Vec<u64> {
     let offer = Offer::new(items, room, |_| 0);
     let mut weights = Weights::new(room);
+    let bound = offer.bound();
     let mut tries: Vec<(Pack, Vec<u64>)> = Vec::new();
     for turn in 0..LEARN {
         if turn > 0 && looks.is_over() {
@@ -31,6 +32,9 @@ fn combine_within(room: &Room, items: &[Item], waiting: &[u64], most: u64, looks
         }
         let (mut next, mut left) = (offer.empty(most), waiting.to_vec());
         next.fill(&offer, &mut left, weights.as_slice(), looks);
+        if next.gain >= bound {
+            return next.counts; // Nothing that comes later is better.
+        }
         weights.learn(room, &next.room);
         if tries.iter().all(|(known, _)| known.counts != next.counts) {
             tries.push((next, left));

@@ -35,6 +35,24 @@ impl<'a> Offer<'a> {
         Self { items, room, gains, order }
     }
 
+    /// No choice of them gains more: all there is of a resource, at the best gain for what an item takes of it.
+    pub(super) fn bound(&self) -> u64 {
+        let of_resource = |(at, amount): (usize, u64)| {
+            let mut best = (0, 1);
+            for (item, gain) in self.items.iter().zip(&self.gains).filter(|(_, gain)| **gain > 0) {
+                let (gain, need) = (u128::from(*gain), u128::from(item.need.of(at)));
+                if need == 0 {
+                    return u64::MAX;
+                }
+                if gain * best.1 > best.0 * need {
+                    best = (gain, need);
+                }
+            }
+            u64::try_from(best.0 * u128::from(amount) / best.1).unwrap_or(u64::MAX)
+        };
+        self.room.amounts().into_iter().enumerate().map(of_resource).min().unwrap_or(u64::MAX)
+    }
+
     /// With nothing on the worker; at most so many tasks.
     pub(super) fn empty(&self, most: u64) -> Pack {
         Pack { room: self.room.clone(), counts: vec![0; self.items.len()], most, gain: 0 }
@@ -132,7 +150,10 @@ impl Pack {
     /// Gives up none, one or two items for others, again and again while that gains; says whether it did.
     pub(super) fn exchange(&mut self, offer: &Offer<'_>, left: &mut [u64], looks: &mut Looks) -> bool {
         let mut gained = false;
-        while let Some(better) = self.better(offer, left, looks) {
+        let bound = offer.bound();
+        while self.gain < bound
+            && let Some(better) = self.better(offer, left, looks)
+        {
             // Another way of the same class may have given its task up.
             offer.items.iter().zip(&self.counts).for_each(|(item, n)| left[item.class] += n);
             offer.items.iter().zip(&better.counts).for_each(|(item, n)| left[item.class] -= n);
@@ -182,5 +203,40 @@ impl Pack {
         };
         let tries = (0..open.len().clamp(1, FIRST_MAX)).map(from);
         tries.reduce(|best, next| if next.gain > best.gain { next } else { best })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{Request, ResourceDef, ResourceEntry, Rng, WorkerResources};
+
+    use super::*;
+    use crate::pool::Pools;
+
+    /// Of random tasks, fractions included, none can be packed that gain more; and of cpus alone it is what a full worker gains.
+    #[test]
+    fn no_pack_gains_more_than_the_bound() {
+        let mut rng = Rng::new(7);
+        let defs = vec![ResourceDef::parse_cpus("16").unwrap(), ResourceDef::parse("gpus=[0,1,2]").unwrap()];
+        let pools = Pools::new(&WorkerResources::new(defs, vec![]).unwrap());
+        let (room, mut reached) = (pools.room(), 0);
+        for _ in 0..300 {
+            let mut items = Vec::new();
+            for class in 0..rng.range(1, 6) as usize {
+                let mut entries = vec![ResourceEntry::parse(&format!("cpus={}", rng.range(1, 6))).unwrap()];
+                if rng.range(0, 3) == 0 {
+                    entries.push(ResourceEntry::parse(&format!("gpus=0.{}", rng.range(1, 10))).unwrap());
+                }
+                let need = pools.need(&Request::new(entries).unwrap()).unwrap();
+                items.push(Item { class, need, value: rng.range(0, 100) });
+            }
+            let offer = Offer::new(&items, &room, |_| 0);
+            let (mut pack, mut left, mut looks) = (offer.empty(100), vec![20; items.len()], Looks::for_level());
+            pack.fill(&offer, &mut left, &[1024, 1024], &mut looks);
+            pack.exchange(&offer, &mut left, &mut looks);
+            assert!(pack.gain <= offer.bound(), "{} of {}", pack.gain, offer.bound());
+            reached += u32::from(pack.gain == offer.bound());
+        }
+        assert!((20..280).contains(&reached), "{reached} are at the bound");
     }
 }

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use super::{
     assign::{May, Site},
-    auction::auction,
+    auction::{Kind, auction},
     fill::{choose, fit},
     joint::share_out,
     looks::Looks,
+    pack::Offer,
 };
 
 /// How many of each way each site gets.
@@ -25,7 +26,7 @@ pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, looks: &mut Lo
     let plain = if free { looks.left() / 8 } else { looks.left() };
     let plain = looks.part(plain, |looks| fill_all(sites, left, looks, free, may));
     let most = left.iter().zip(&worth).map(|(left, worth)| left.saturating_mul(*worth)).fold(0, u64::saturating_add);
-    if sites.len() < 2 || plain.value == most {
+    if sites.len() < 2 || plain.value == most || plain.value >= bound(sites) {
         return plain.shares;
     }
     if let Some((shares, value)) = share_out(sites, left, may) {
@@ -37,6 +38,15 @@ pub(super) fn share(sites: &[Site<'_>], left: &[u64], free: bool, looks: &mut Lo
     }
     let sold = auction(sites, left, looks);
     sold.filter(|(_, value)| *value > plain.value).map_or(plain.shares, |(shares, _)| shares)
+}
+
+/// No shares of the sites are worth more.
+fn bound(sites: &[Site<'_>]) -> u64 {
+    let mut of_group: BTreeMap<usize, u64> = BTreeMap::new();
+    let of_site =
+        |site: &Site<'_>| Kind::new(site).map_or(u64::MAX, |kind| Offer::new(&kind.items, &kind.room, |_| 0).bound());
+    let of_sites = sites.iter().map(|site| *of_group.entry(site.group).or_insert_with(|| of_site(site)));
+    of_sites.fold(0, u64::saturating_add)
 }
 
 struct Filled {
