@@ -35,11 +35,6 @@ impl Popular {
         }
     }
 
-    /// There is no such class any more.
-    pub(crate) fn forget(&mut self, class: ClassId) {
-        self.total = self.total.saturating_sub(self.counts.remove(&class).unwrap_or(0));
-    }
-
     /// Whether a good part of the counts is new.
     fn has_changed(&self) -> bool {
         self.fresh > self.total / 4

@@ -1,12 +1,12 @@
 use std::collections::VecDeque;
 
-use hq_core::{ClassId, Fact, GrantId, OrdinalRange, Record, Tick, WorkerId};
+use hq_core::{Fact, GrantId, OrdinalRange, Record, Tick, WorkerId};
 
 use crate::{
     Action,
     mind::Mind,
     policy::{Order, Placement, Policies},
-    state::{Effects, QueueKey, State},
+    state::{Effects, State},
 };
 
 /// The scheduling core: a state machine from news to placements.
@@ -90,30 +90,9 @@ impl Scheduler {
         let applied = self.state.apply(&record, fx);
         std::mem::swap(&mut fx.moved, &mut self.mind.moved);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
-        for class in std::mem::take(&mut fx.gone) {
-            self.forget_class(class);
-        }
         self.follow_workers(&record.fact, fx);
         self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
-    }
-
-    /// Nothing is known any more of what had this number: another class may get it.
-    fn forget_class(&mut self, class: ClassId) {
-        let held: Vec<QueueKey> = self.mind.held.keys().filter(|key| key.class == class).copied().collect();
-        for key in held {
-            if let Some(held) = self.mind.held.remove(&key) {
-                let workers: Vec<WorkerId> = self.workers_held(key, &held).collect();
-                self.mind.dirty_workers.extend(workers);
-            }
-        }
-        self.mind.settled.retain(|key, _| key.class != class);
-        self.mind.lanes_of_class.remove(&class);
-        self.mind.runs.remove(&class);
-        self.mind.popular.forget(class);
-        self.mind.known_places.forget(class);
-        self.mind.rooms.forget(class);
-        self.mind.makes.forget(class);
     }
 
     /// Notes which workers have more or less free than before.

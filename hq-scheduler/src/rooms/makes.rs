@@ -81,11 +81,6 @@ impl Makes {
         self.can.insert(id, makes.collect());
     }
 
-    /// There is no such class any more.
-    pub(crate) fn forget(&mut self, class: ClassId) {
-        self.can.remove(&class);
-    }
-
     pub(crate) fn of(&self, worker: WorkerId) -> Option<MakeId> {
         self.of.get(&worker).copied()
     }

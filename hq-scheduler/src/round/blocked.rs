@@ -333,13 +333,6 @@ impl Scheduler {
 
     /// The first `most` workers to be held for a class, in order: those that run none of it first, and
     /// among them those of high id, since low ones fill up first anyway. Last those that a gang has, for as long as it likes.
-    ///
-    /// Each class chooses for itself, so that two of them may hold the same worker: together they hold fewer than they want, and
-    /// more is left to what comes behind them. That delays, as long as what goes first ends: whatever has taken the worker is not
-    /// in the way of the hold, which stays until its own head has started, and when it ends the other class is the first of those
-    /// that hold it. A class waits without end only behind a stream of better ones without end that each want the whole worker;
-    /// then what is worse than both goes on beside them, on workers that neither holds. Classes that looked at each other's
-    /// holds would have to be ordered anew with each level, for all workers, where now an order is kept for a class.
     fn hold_order(&self, now: Tick, gives: &Gives, class: ClassId, most: u64) -> Vec<WorkerId> {
         if self.state.classes.get(class).is_gang() {
             return self.hold_for_gang(now, class).into_iter().collect();

@@ -42,7 +42,7 @@ impl State {
                     self.job_mut(*job)?.cancel_reason.clone_from(reason);
                 }
             }
-            Fact::JobForgotten { job } => self.forget(*job, fx),
+            Fact::JobForgotten { job } => self.forget(*job),
             Fact::PolicyChanged { order, placement } => self.policy = Some((order.clone(), placement.clone())),
             Fact::WorkerJoined { worker, config } => self.add_worker(at, *worker, config, fx),
             Fact::WorkerLost { worker, reason } => self.lose_worker(at, *worker, *reason, fx)?,
@@ -105,21 +105,14 @@ impl State {
         self.jobs.insert(id, Box::new(job));
     }
 
-    fn forget(&mut self, id: JobId, fx: &mut Effects) {
+    fn forget(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(&id) else { return };
         for base in job.submits {
             let range = self.range_of(base);
             self.records.remove(range);
             if let Some(gone) = self.submits.remove(&base) {
                 self.owners.release(&gone.submit.owner);
-                gone.keys.iter().for_each(|key| self.release_class(key.class, fx));
             }
-        }
-    }
-
-    fn release_class(&mut self, class: ClassId, fx: &mut Effects) {
-        if self.classes.release(class) {
-            fx.gone.push(class);
         }
     }
 
@@ -158,7 +151,6 @@ impl State {
             return;
         }
         let Some(grant) = self.grants.remove(&grant_id) else { return };
-        self.release_class(grant.class, fx);
         for member in grant.workers.iter().skip(1) {
             if let Some(member_state) = self.workers.get_mut(member) {
                 member_state.gang = None;
@@ -197,7 +189,7 @@ impl State {
         allocation: &Arc<Allocation>,
         tasks: &[OrdinalRange],
     ) -> Result<(), String> {
-        if !self.classes.hold(class) {
+        if !self.classes.has(class) {
             return Err(format!("class {class} does not exist"));
         }
         let is_gang = self.classes.get(class).is_gang();
@@ -263,7 +255,6 @@ impl State {
 
     fn close_grant(&mut self, id: GrantId, fx: &mut Effects) -> Result<(), String> {
         let grant = self.grants.remove(&id).ok_or_else(|| format!("grant {id} does not exist"))?;
-        self.release_class(grant.class, fx);
         for member in &grant.workers {
             let Some(worker) = self.workers.get_mut(member) else { continue };
             if worker.gang == Some(id) {

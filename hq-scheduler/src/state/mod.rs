@@ -13,9 +13,7 @@ mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{
-    ClassId, DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId,
-};
+use hq_core::{DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
 
 pub(crate) use class::Class;
 pub(crate) use owner::{OwnerId, PartyId};
@@ -69,8 +67,6 @@ pub(crate) struct Effects {
     pub(crate) failed: BTreeSet<JobId>,
     /// Jobs of which no task waits or runs any more.
     pub(crate) ended: BTreeSet<JobId>,
-    /// Classes that are forgotten.
-    pub(crate) gone: Vec<ClassId>,
 }
 
 impl State {
