@@ -377,15 +377,16 @@ mod tests {
     #[test]
     fn runs_that_interleave_lie_in_few_layers() {
         // The even numbers, and each odd one alone: backwards, so that the order given is another one.
-        let mut runs = vec![Run { start: 0, count: 1000, step: 2 }];
-        runs.extend((0..999).rev().map(|i| Run { start: 2 * i + 1, count: 1, step: 1 }));
+        let half = if cfg!(miri) { 30 } else { 1000 };
+        let mut runs = vec![Run { start: 0, count: half, step: 2 }];
+        runs.extend((0..half - 1).rev().map(|i| Run { start: 2 * i + 1, count: 1, step: 1 }));
         let list = IdList::from(runs);
         assert_eq!(list.layers.len(), 2);
         assert!(list.distinct().is_ok());
         for (index, number) in list.iter().enumerate() {
             assert_eq!(list.index_of(number), Some(index as u64));
         }
-        assert_eq!(list.index_of(1999), None);
+        assert_eq!(list.index_of(2 * half - 1), None);
         assert!(IdList::from(vec![Run { start: 1, count: 3, step: 1 }; 2]).distinct().is_err());
     }
 

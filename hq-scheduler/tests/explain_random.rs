@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use hq_core::{
-    DepKind, Deps, Explanation, GrantId, JobSpec, JobTarget, LaneReport, LossReason, Need, Obstacle, Ordinal, Outcome,
-    Profile, Request, ResourceDef, ResourceEntry, Rng, RunEnd, Span, Standing, Submit, TaskIds, TaskNumber, TaskState,
-    Tick, ToWorker, Variants, Work, WorkerConfig, WorkerFit, WorkerId, WorkerResources,
+    CouplingItem, DepKind, Deps, Explanation, GrantId, JobSpec, JobTarget, LaneReport, LossReason, Need, Obstacle,
+    Ordinal, Outcome, Profile, Request, ResourceDef, ResourceEntry, Rng, RunEnd, Span, Standing, Submit, TaskIds,
+    TaskNumber, TaskState, Tick, ToWorker, Variants, Work, WorkerConfig, WorkerFit, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler, view::WorkerView};
 use proptest::{prelude::*, test_runner::RngSeed};
@@ -101,7 +101,7 @@ impl Rig {
             let cpus = *self.rng.pick(&["1", "1", "2", "3", "4", "0.5", "2 compact!", "3 tight!", "2 scatter", "all"]);
             let mut entries = vec![ResourceEntry::parse(&format!("cpus={cpus}")).unwrap()];
             if self.rng.chance(30) {
-                let gpus = *self.rng.pick(&["1", "0.3", "0.6", "1.5"]);
+                let gpus = *self.rng.pick(&["1", "0.3", "0.6", "1.5", "1 compact!", "2 tight!"]);
                 entries.push(ResourceEntry::parse(&format!("gpus={gpus}")).unwrap());
             }
             let min_time = self.min_time();
@@ -118,10 +118,13 @@ impl Rig {
         let cpus = *self.rng.pick(&["1", "2", "4", "6", "2x2", "2x3"]);
         let mut defs = vec![ResourceDef::parse_cpus(cpus).unwrap()];
         if self.rng.chance(40) {
-            let gpus = *self.rng.pick(&["gpus=[a]", "gpus=[a,b]"]);
+            let gpus = *self.rng.pick(&["gpus=[a]", "gpus=[a,b]", "gpus=[[a],[b]]"]);
             defs.push(ResourceDef::parse(gpus).unwrap());
         }
-        let mut config = WorkerConfig::new("w", WorkerResources::new(defs, vec![]).unwrap());
+        let near = if self.rng.chance(70) { "cpus[0]:gpus[0], cpus[1]:gpus[1]=64" } else { "cpus[0]:gpus[1]" };
+        // Only groups can be near each other.
+        let coupling = CouplingItem::parse_list(near, &defs).unwrap_or_default();
+        let mut config = WorkerConfig::new("w", WorkerResources::new(defs, coupling).unwrap());
         if self.rng.chance(30) {
             config.group = "other".into();
         }

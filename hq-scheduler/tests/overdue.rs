@@ -1,106 +1,12 @@
 //! Tasks of equal priority: small ones that never end coming let a big one through within a bound.
 
-use std::collections::{BTreeMap, VecDeque};
+mod cluster;
 
-use hq_core::{
-    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd, Span, Submit,
-    TaskIds, TaskState, Tick, ToWorker, Work, WorkerConfig, WorkerId, WorkerResources,
-};
-use hq_scheduler::{Action, News, Scheduler};
+use cluster::Cluster;
+use hq_core::{Ordinal, Profile, Request, Span, TaskState, WorkerConfig, WorkerResources};
 
-/// Workers that answer at once; the task that started first ends first.
-struct Cluster {
-    core: Scheduler,
-    now: Tick,
-    /// How long each task takes.
-    took: Span,
-    lanes: BTreeMap<GrantId, (WorkerId, VecDeque<Ordinal>)>,
-    running: VecDeque<(GrantId, Ordinal)>,
-}
-
-impl Cluster {
-    fn new(workers: &[u32], took: Span) -> Self {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
-        let mut cluster = Self { core, now: Tick(1_000_000), took, lanes: BTreeMap::new(), running: VecDeque::new() };
-        for cpus in workers {
-            let cpus = WorkerResources::cpus(*cpus).unwrap();
-            cluster.core.join(cluster.now, WorkerConfig::new("w", cpus)).unwrap();
-        }
-        cluster
-    }
-
-    fn submit(&mut self, tasks: u32, request: Request) -> Ordinal {
-        self.submit_limited(tasks, request, None)
-    }
-
-    fn submit_limited(&mut self, tasks: u32, request: Request, time_limit: Option<Span>) -> Ordinal {
-        self.submit_as(tasks, Profile { time_limit, ..Profile::new(request) })
-    }
-
-    fn submit_as(&mut self, tasks: u32, profile: Profile) -> Ordinal {
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
-        let job = self.core.submit(self.now, submit).unwrap();
-        self.drain();
-        self.core.job(job).unwrap().submits[0].0
-    }
-
-    fn drain(&mut self) {
-        while let Some(action) = self.core.poll_action(self.now) {
-            let Action::Send { worker, message } = action else { continue };
-            match message {
-                ToWorker::Open(open) => {
-                    self.lanes.insert(open.grant, (worker, ordinals(&open.work)));
-                    self.start(open.grant);
-                }
-                ToWorker::Extend { grant, work } => {
-                    let idle = !self.running.iter().any(|(lane, _)| *lane == grant);
-                    self.lanes.get_mut(&grant).unwrap().1.extend(ordinals(&work));
-                    if idle {
-                        self.start(grant);
-                    }
-                }
-                ToWorker::Recall { grant, n, tasks } => {
-                    let backlog = &mut self.lanes.get_mut(&grant).unwrap().1;
-                    let is_called = |task: &Ordinal| tasks.iter().any(|range| range.contains(*task));
-                    let tasks = backlog.iter().copied().filter(is_called).map(OrdinalRange::one).collect();
-                    backlog.retain(|task| !is_called(task));
-                    self.core.handle_event(self.now, News::Recalled { worker, grant, n, tasks });
-                }
-                ToWorker::Close { grant } => drop(self.lanes.remove(&grant)),
-                _ => {}
-            }
-        }
-    }
-
-    fn start(&mut self, grant: GrantId) {
-        let (worker, backlog) = self.lanes.get_mut(&grant).unwrap();
-        let (worker, Some(task)) = (*worker, backlog.pop_front()) else { return };
-        self.running.push_back((grant, task));
-        let lane = LaneReport { grant, ended: vec![], started: Some((task, Span(0))) };
-        self.core.handle_event(self.now, News::Report { worker, lane });
-    }
-
-    /// The oldest task ends, and the next of its lane starts.
-    fn step(&mut self) {
-        let (grant, task) = self.running.pop_front().unwrap();
-        self.now = self.now.after(Span(self.took.0 / 8));
-        let worker = self.lanes[&grant].0;
-        let ended = vec![RunEnd { task, age: Span(0), took: self.took, outcome: Outcome::Finished }];
-        self.core.handle_event(self.now, News::Report { worker, lane: LaneReport { grant, ended, started: None } });
-        self.start(grant);
-        self.drain();
-    }
-
-    fn is_running(&self, task: Ordinal) -> bool {
-        self.core.task(task).unwrap().state == TaskState::Running
-    }
-}
-
-fn ordinals(work: &[Work]) -> VecDeque<Ordinal> {
-    let runs = work.iter().flat_map(|work| &work.runs);
-    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
+fn cluster(workers: &[u32], took: Span) -> Cluster {
+    Cluster::new(workers.iter().map(|cpus| WorkerConfig::new("w", WorkerResources::cpus(*cpus).unwrap())), took)
 }
 
 /// So many tasks of its level start for each lane before a task is overdue.
@@ -108,15 +14,15 @@ const PER_LANE: u64 = 64;
 
 /// Small tasks keep coming; how many end before `big`, which comes when all is full, starts.
 fn ends_before(workers: &[u32], took: Span, big: Request) -> Option<u64> {
-    let mut cluster = Cluster::new(workers, took);
-    cluster.submit(200, Request::cpus(1).unwrap());
+    let mut cluster = cluster(workers, took);
+    cluster.submit(0, 200, Request::cpus(1).unwrap());
     for _ in 0..40 {
         cluster.step();
     }
-    let big = cluster.submit(1, big);
+    let big = cluster.submit(0, 1, big);
     (0..20_000).find(|n| {
         if n % 100 == 0 {
-            cluster.submit(100, Request::cpus(1).unwrap());
+            cluster.submit(0, 100, Request::cpus(1).unwrap());
         }
         cluster.step();
         cluster.is_running(big)
@@ -150,12 +56,14 @@ fn a_gang_starts_within_a_bound() {
 /// Others of its class that come later, in queues of their own, do not take the place that is held for it.
 #[test]
 fn a_big_task_starts_although_others_like_it_keep_coming() {
-    let mut cluster = Cluster::new(&[4], Span::secs(1));
-    cluster.submit(100_000, Request::cpus(1).unwrap());
+    let mut cluster = cluster(&[4], Span::secs(1));
+    cluster.submit(0, 100_000, Request::cpus(1).unwrap());
     for _ in 0..40 {
         cluster.step();
     }
-    let big = |cluster: &mut Cluster, limit| cluster.submit_limited(1, Request::cpus(3).unwrap(), Some(limit));
+    let big = |cluster: &mut Cluster, limit| {
+        cluster.submit_as(1, Profile { time_limit: Some(limit), ..Profile::new(Request::cpus(3).unwrap()) })
+    };
     let first = big(&mut cluster, Span::secs(10_000));
     let ends = (0..2_000).find(|n| {
         if n % 30 == 29 {
@@ -170,10 +78,10 @@ fn a_big_task_starts_although_others_like_it_keep_coming() {
 /// The place that was held for a task is not for the next of its queue, which has only just come to its head.
 #[test]
 fn a_successor_waits_for_as_long_as_others() {
-    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
-    cluster.submit(100_000, Request::cpus(1).unwrap());
-    let first = cluster.submit(1, Request::cpus(4).unwrap());
-    let second = cluster.submit(1, Request::cpus(4).unwrap());
+    let mut cluster = cluster(&[4, 4], Span::secs(1));
+    cluster.submit(0, 100_000, Request::cpus(1).unwrap());
+    let first = cluster.submit(0, 1, Request::cpus(4).unwrap());
+    let second = cluster.submit(0, 1, Request::cpus(4).unwrap());
     while cluster.running.len() > 6 {
         cluster.step();
     }
@@ -192,11 +100,11 @@ fn a_successor_waits_for_as_long_as_others() {
 /// start in between as often as before.
 #[test]
 fn big_tasks_that_wait_together_start_one_by_one() {
-    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
-    cluster.submit(100_000, Request::cpus(1).unwrap());
+    let mut cluster = cluster(&[4, 4], Span::secs(1));
+    cluster.submit(0, 100_000, Request::cpus(1).unwrap());
     // Worth less than small ones, so that only holds help them.
     let request = |n| Request::cpus(3).unwrap().with_min_time(Span::secs(n)).with_weight(5_000).unwrap();
-    let big: Vec<Ordinal> = (0..5).map(|n| cluster.submit(1, request(n))).collect();
+    let big: Vec<Ordinal> = (0..5).map(|n| cluster.submit(0, 1, request(n))).collect();
     let mut started: Vec<u64> = vec![];
     for n in 0..20_000 {
         cluster.step();
@@ -214,9 +122,9 @@ fn big_tasks_that_wait_together_start_one_by_one() {
 /// Only one worker is kept free for it.
 #[test]
 fn others_go_on_meanwhile() {
-    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
-    cluster.submit(100_000, Request::cpus(1).unwrap());
-    let big = cluster.submit(1, Request::cpus(4).unwrap());
+    let mut cluster = cluster(&[4, 4], Span::secs(1));
+    cluster.submit(0, 100_000, Request::cpus(1).unwrap());
+    let big = cluster.submit(0, 1, Request::cpus(4).unwrap());
     let mut least = 8;
     while !cluster.is_running(big) {
         cluster.step();
@@ -228,9 +136,9 @@ fn others_go_on_meanwhile() {
 
 #[test]
 fn what_is_kept_free_is_given_back_with_a_cancel() {
-    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
-    cluster.submit(100_000, Request::cpus(1).unwrap());
-    let big = cluster.submit(1, Request::cpus(4).unwrap());
+    let mut cluster = cluster(&[4, 4], Span::secs(1));
+    cluster.submit(0, 100_000, Request::cpus(1).unwrap());
+    let big = cluster.submit(0, 1, Request::cpus(4).unwrap());
     while cluster.running.len() > 6 {
         cluster.step();
     }
@@ -243,16 +151,16 @@ fn what_is_kept_free_is_given_back_with_a_cancel() {
 /// A task that is overdue holds a worker against its equals; the others of its queue hold theirs against lower priorities as before.
 #[test]
 fn the_rest_of_its_queue_keeps_lower_priorities_off() {
-    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
-    cluster.submit(8, Request::cpus(1).unwrap());
-    let big = cluster.submit(6, Request::cpus(4).unwrap());
-    let low = cluster.submit_as(8, Profile { priority: -1, ..Profile::new(Request::cpus(1).unwrap()) });
+    let mut cluster = cluster(&[4, 4], Span::secs(1));
+    cluster.submit(0, 8, Request::cpus(1).unwrap());
+    let big = cluster.submit(0, 6, Request::cpus(4).unwrap());
+    let low = cluster.submit(-1, 8, Request::cpus(1).unwrap());
     let all_start =
         |cluster: &Cluster| (0..6).all(|i| cluster.core.task(big.plus(i)).unwrap().state != TaskState::Waiting);
     let low_waits =
         |cluster: &Cluster| (0..8).all(|i| cluster.core.task(low.plus(i)).unwrap().state == TaskState::Waiting);
     while cluster.running.len() == 8 {
-        cluster.submit(1, Request::cpus(1).unwrap());
+        cluster.submit(0, 1, Request::cpus(1).unwrap());
         cluster.step();
     }
     assert!(!cluster.is_running(big), "a worker is held for the first of them");
@@ -269,9 +177,9 @@ fn the_rest_of_its_queue_keeps_lower_priorities_off() {
 /// The next of its queue is not overdue: what was held against equals is room for them again.
 #[test]
 fn a_task_that_starts_elsewhere_leaves_its_place_to_its_equals() {
-    let mut cluster = Cluster::new(&[4, 4], Span::secs(1));
-    cluster.submit(100_000, Request::cpus(1).unwrap());
-    let big = cluster.submit(2, Request::cpus(4).unwrap());
+    let mut cluster = cluster(&[4, 4], Span::secs(1));
+    cluster.submit(0, 100_000, Request::cpus(1).unwrap());
+    let big = cluster.submit(0, 2, Request::cpus(4).unwrap());
     while cluster.running.len() > 6 {
         cluster.step();
     }

@@ -2,13 +2,17 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tables are files")]
 
+#[expect(dead_code, reason = "this table has flags behind what is found")]
+mod text;
+
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use hq_core::{
-    Amount, Fact, GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, ResourceDef,
-    ResourceEntry, RunEnd, Span, Submit, TaskIds, Tick, ToWorker, Variants, WorkerConfig, WorkerId, WorkerResources,
+    Fact, GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, RunEnd, Span, Submit, TaskIds, Tick,
+    ToWorker, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
+use text::{defs_of, variants_of};
 
 const TABLE: &str = "testdata/placement.txt";
 
@@ -162,27 +166,6 @@ fn submit(core: &mut Scheduler, now: Tick, kind: &str, priority: i32, request: &
     core.submit(now, Submit::array(target, TaskIds::Next(1), kind, vec![].into(), profile)).unwrap()
 }
 
-fn variants_of(text: &str) -> Variants {
-    Variants::new(text.split('|').map(variant_of).collect()).unwrap()
-}
-
-fn variant_of(text: &str) -> Request {
-    let (text, weight) = text.split_once('^').unwrap_or((text, "1"));
-    let (text, seconds) = text.split_once('~').unwrap_or((text, "0"));
-    let request = match text.strip_prefix('n') {
-        Some(nodes) => Request::gang(nodes.parse().unwrap()),
-        None => Request::new(entries_of(text)).unwrap(),
-    };
-    let weight: Amount = weight.parse().unwrap();
-    request.with_min_time(Span::secs(seconds.parse().unwrap())).with_weight(weight.parts() as u32).unwrap()
-}
-
-fn entries_of(request: &str) -> Vec<ResourceEntry> {
-    let parts = request.split(',').enumerate();
-    let text = |(i, part): (usize, &str)| if i == 0 { format!("cpus={part}") } else { part.to_owned() };
-    parts.map(|part| ResourceEntry::parse(&text(part)).unwrap()).collect()
-}
-
 fn worker_of(text: &str) -> WorkerConfig {
     let (text, group) = text.split_once('@').unwrap_or((text, "default"));
     let (text, seconds) = text.split_once('~').map_or((text, None), |(text, seconds)| (text, Some(seconds)));
@@ -191,21 +174,8 @@ fn worker_of(text: &str) -> WorkerConfig {
         min_utilization: percent.parse::<u32>().unwrap() * 100,
         group: group.to_owned(),
         time_limit: seconds.map(|seconds| Span::secs(seconds.parse().unwrap())),
-        ..WorkerConfig::new("w", resources_of(text))
+        ..WorkerConfig::new("w", WorkerResources::new(defs_of(text), vec![]).unwrap())
     }
-}
-
-fn resources_of(text: &str) -> WorkerResources {
-    let mut defs = vec![];
-    for (i, part) in text.split(',').enumerate() {
-        defs.push(if i == 0 {
-            ResourceDef::parse_cpus(part).unwrap()
-        } else {
-            let (name, amount) = part.split_once('=').unwrap();
-            ResourceDef::parse(&format!("{name}=sum({amount})")).unwrap()
-        });
-    }
-    WorkerResources::new(defs, vec![]).unwrap()
 }
 
 /// What a round starts; if it `ends`, all that follows, too.

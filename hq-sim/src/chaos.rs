@@ -1,7 +1,7 @@
 use hq_core::{
-    ClientRequest, CouplingItem, CrashLimit, DepKind, Deps, DetailPart, IdList, JobId, JobSpec, JobState, JobTarget,
-    OnServerLost, Parts, Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds,
-    TaskNumber, Variants, WorkerConfig, WorkerResources,
+    ClientRequest, CrashLimit, DepKind, Deps, DetailPart, IdList, JobId, JobSpec, JobState, JobTarget, OnServerLost,
+    Parts, Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants,
+    WorkerConfig, WorkerResources,
 };
 use hq_scheduler::Scheduler;
 
@@ -9,6 +9,7 @@ use crate::{
     RunSpec, SIM_KIND,
     cluster::{Act, Faults, Simulation},
     hostile,
+    invariants::case::coupling,
 };
 
 /// A small cluster in which everything goes wrong that can: the seed chooses shapes, faults, tasks and requests.
@@ -118,12 +119,12 @@ fn resources(cpus: &str, others: &[&str]) -> WorkerResources {
     WorkerResources::new(all, vec![]).unwrap_or_else(|_| WorkerResources::cpus(1).expect("one cpu is a worker"))
 }
 
-/// Two groups of each kind, side by side.
-fn coupled() -> WorkerResources {
-    let pair =
-        |group| CouplingItem { resource1_idx: 0, group1_idx: group, resource2_idx: 1, group2_idx: group, weight: 256 };
-    let plain = resources("2x2", &["gpus=[[a],[b]]"]);
-    WorkerResources::new(plain.resources().to_vec(), vec![pair(0), pair(1)]).unwrap_or(plain)
+/// Groups of cpus and gpus that are near each other. It draws from numbers of its own: other seeds stay what they are.
+fn coupled(mut rng: Rng) -> WorkerResources {
+    let (cpus, gpus) = (*rng.pick(&["2x2", "3x2", "2x4"]), *rng.pick(&["gpus=[[a],[b]]", "gpus=[[a,b],[c],[d]]"]));
+    let plain = resources(cpus, &[gpus, "mem=sum(10)"]);
+    let items = coupling(&mut rng, plain.resources());
+    WorkerResources::new(plain.resources().to_vec(), items).unwrap_or(plain)
 }
 
 fn worker(rng: &mut Rng) -> WorkerConfig {
@@ -134,7 +135,7 @@ fn worker(rng: &mut Rng) -> WorkerConfig {
         2 => &["mem=sum(4.5)"],
         _ => &[],
     };
-    let resources = if rng.chance(10) { coupled() } else { resources(cpus, others) };
+    let resources = if rng.chance(10) { coupled(rng.clone()) } else { resources(cpus, others) };
     let mut config = WorkerConfig::new("node", resources);
     // Short ones, so that a loss by silence meets lanes that are still at work.
     config.heartbeat = Span(if rng.chance(60) { rng.range(160_000, 600_000) } else { rng.range(600_000, 8_000_000) });

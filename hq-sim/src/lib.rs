@@ -24,7 +24,7 @@ pub mod workload;
 
 pub use body::{RunSpec, SIM_KIND};
 pub use chaos::{chaos, chaos_returning};
-pub use cluster::{Broken, Faults, Outcome, Simulation};
+pub use cluster::{Broken, Faults, Mishap, Outcome, Simulation};
 pub use model::{Model, ModelGrant, ModelJob, ModelTask, ModelWorker};
 pub use report::Report;
 pub use trace::Trace;

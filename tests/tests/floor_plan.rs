@@ -42,7 +42,7 @@ const LEAVES: [&str; 6] =
     ["hq-backend-local", "hq-backend-slurm", "hq-backend-pbs", "hq-worker", "hq-sim", "hq-hardware"];
 const PURE: [&str; 4] = ["hq-core", "hq-scheduler", "hq-node", "hq-sim"];
 /// Members that are no published crates.
-const HELPERS: [&str; 3] = ["examples", "tests", "benches"];
+const HELPERS: [&str; 4] = ["examples", "tests", "benches", "xtask"];
 
 /// All that the pure crates reach of other people: data, errors, and the macros that make them.
 const REACHED_BY_PURE: [&str; 10] = [

@@ -5,11 +5,12 @@
 //! | [`priority`](Priority) | larger priorities | what fits into gaps |
 //! | [`fcfs`](Fcfs) | what came first | nothing |
 //! | [`sjf`](Sjf) | the shortest expected run, with ageing | anything, until patience ends |
-//! | [`fair-share`](FairShare::USERS), [`fair-share-projects`](FairShare::PROJECTS) | whose user or project has had least | anything |
+//! | [`fair-share`](FairShare::USERS), [`fair-share-projects`](FairShare::PROJECTS) | whose user or project has had least | anything, until patience ends |
 //! | [`easy-backfill`](EasyBackfill::ARRIVAL) | what came first | what does not delay the first |
 //! | [`easy-shortest`](EasyBackfill::SHORTEST), [`easy-smallest`](EasyBackfill::SMALLEST) | the shortest, the smallest area | what does not delay the first |
 //! | [`patience`](Patience) | the smallest area, after what has waited six times its run | what does not delay the first two |
 
+mod ageing;
 mod backfill;
 mod fair_share;
 mod fcfs;

@@ -48,6 +48,13 @@ impl Kind {
     }
 }
 
+/// The sites, of which kind each is, and the order in which they are asked.
+struct Bidders<'a> {
+    sites: &'a [Site<'a>],
+    kind_of: &'a [usize],
+    order: Vec<usize>,
+}
+
 /// How many of each way each site gets, and what that is worth; as far as amounts say.
 pub(super) fn auction(sites: &[Site<'_>], left: &[u64], looks: &mut Looks) -> Option<(Shares, u64)> {
     let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
@@ -64,11 +71,11 @@ pub(super) fn auction(sites: &[Site<'_>], left: &[u64], looks: &mut Looks) -> Op
         };
         kind_of.push(kind);
     }
-    let order = mixed(&kind_of, kinds.len());
     let mut prices = Prices::new(&kinds, left.len());
-    looks.part(looks.left() / 8, |looks| prices.find(sites, left, &kind_of, &order, &mut kinds, looks));
+    let bidders = Bidders { sites, order: mixed(&kind_of, kinds.len()), kind_of: &kind_of };
+    looks.part(looks.left() / 8, |looks| prices.find(&bidders, left, &mut kinds, looks));
     let (mut packs, mut rest) =
-        looks.part(looks.left() / 4 * 3, |looks| prices.sell(sites, left, &kind_of, &order, &mut kinds, looks));
+        looks.part(looks.left() / 4 * 3, |looks| prices.sell(&bidders, left, &mut kinds, looks));
     let offers: Vec<Offer<'_>> = kinds.iter().map(|kind| Offer::new(&kind.items, &kind.room, |_| 0)).collect();
     for (pack, kind) in packs.iter_mut().zip(&kind_of) {
         pack.appraise(&offers[*kind]);
@@ -117,17 +124,10 @@ impl Prices {
     }
 
     /// Finds prices on a sample of the sites.
-    fn find(
-        &mut self,
-        sites: &[Site<'_>],
-        left: &[u64],
-        kind_of: &[usize],
-        order: &[usize],
-        kinds: &mut [Kind],
-        looks: &mut Looks,
-    ) {
-        let sample = sites.len().min(SAMPLE_MAX);
-        let fair: Vec<u128> = left.iter().map(|left| u128::from(*left) * ONE / sites.len() as u128).collect();
+    fn find(&mut self, bidders: &Bidders<'_>, left: &[u64], kinds: &mut [Kind], looks: &mut Looks) {
+        let all = bidders.sites.len();
+        let sample = all.min(SAMPLE_MAX);
+        let fair: Vec<u128> = left.iter().map(|left| u128::from(*left) * ONE / all as u128).collect();
         let mut sum: Vec<u128> = vec![0; left.len()];
         let mut summed = 0;
         for trial in 0..TRIALS {
@@ -135,10 +135,10 @@ impl Prices {
                 if looks.is_over() {
                     return;
                 }
-                let at = order[k * sites.len() / sample];
-                let kind = &mut kinds[kind_of[at]];
+                let at = bidders.order[k * all / sample];
+                let kind = &mut kinds[bidders.kind_of[at]];
                 let mut rest = left.to_vec();
-                self.fill(kind, sites[at].most, &mut rest, looks);
+                self.fill(kind, bidders.sites[at].most, &mut rest, looks);
                 self.step(left, &rest, &fair, STEP * (trial + 2));
             }
             if trial >= TRIALS / 2 {
@@ -154,18 +154,17 @@ impl Prices {
     /// Each site gets something. Says what, and what waits still.
     fn sell(
         &mut self,
-        sites: &[Site<'_>],
+        bidders: &Bidders<'_>,
         left: &[u64],
-        kind_of: &[usize],
-        order: &[usize],
         kinds: &mut [Kind],
         looks: &mut Looks,
     ) -> (Vec<Pack>, Vec<u64>) {
+        let sites = bidders.sites;
         let mut rest = left.to_vec();
         let mut packs: Vec<Option<Pack>> = sites.iter().map(|_| None).collect();
-        for (k, at) in order.iter().enumerate() {
+        for (k, at) in bidders.order.iter().enumerate() {
             let others = (sites.len() - k) as u64;
-            let kind = &mut kinds[kind_of[*at]];
+            let kind = &mut kinds[bidders.kind_of[*at]];
             let before = rest.clone();
             let most = looks.left() / others;
             let pack = looks.part(most, |looks| {

@@ -34,3 +34,14 @@ impl Faults {
         restart: Span::ZERO,
     };
 }
+
+/// One thing that goes wrong, at a chosen step: see [`Simulation::mishap_after`](crate::Simulation::mishap_after).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// The process of the n-th worker that came ends, counted from 0.
+    Crash(usize),
+    /// Its network falls silent, and is cut later; the worker lives on.
+    Silence(usize),
+    /// The server ends without warning, and comes again.
+    Restart,
+}

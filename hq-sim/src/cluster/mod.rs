@@ -24,6 +24,6 @@ mod watch;
 mod worker_host;
 mod world;
 
-pub use faults::Faults;
+pub use faults::{Faults, Mishap};
 pub(crate) use simulation::Act;
 pub use simulation::{Broken, Outcome, Simulation};

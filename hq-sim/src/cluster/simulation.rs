@@ -1,6 +1,6 @@
 use hq_core::{ClientRequest, JobTarget, Span, Submit, Tick, WorkerConfig};
 
-use super::{Faults, world::World};
+use super::{Faults, Mishap, world::World};
 use crate::{report::Report, trace::Trace};
 
 /// What is to be simulated.
@@ -24,6 +24,8 @@ use crate::{report::Report, trace::Trace};
 pub struct Simulation {
     pub(super) seed: u64,
     pub(crate) faults: Faults,
+    /// After how many steps what else goes wrong.
+    pub(super) mishap: Option<(u64, Mishap)>,
     pub(crate) journal: bool,
     pub(crate) workers: Vec<(Span, WorkerConfig)>,
     pub(super) acts: Vec<(Span, Act)>,
@@ -78,6 +80,7 @@ impl Simulation {
         Self {
             seed,
             faults: Faults::NONE,
+            mishap: None,
             journal: false,
             workers: vec![],
             acts: vec![],
@@ -171,6 +174,15 @@ impl Simulation {
     pub fn faults(mut self, faults: Faults) -> Self {
         self.journal |= faults.restart > Span::ZERO;
         self.faults = faults;
+        self
+    }
+
+    /// One thing that goes wrong when so many steps are over, unless all is healed by then: with each number in turn, a loss
+    /// between any two steps. With a restart of the server, a journal is kept.
+    #[must_use]
+    pub fn mishap_after(mut self, steps: u64, mishap: Mishap) -> Self {
+        self.journal |= mishap == Mishap::Restart;
+        self.mishap = Some((steps, mishap));
         self
     }
 

@@ -6,7 +6,7 @@ use hq_core::{
 };
 
 use super::{
-    Act, Faults, Simulation,
+    Act, Faults, Mishap, Simulation,
     client_host::ClientHost,
     network::{Network, Peer},
     server_host::ServerHost,
@@ -261,6 +261,9 @@ impl World {
         } else if let Some((_, event)) = self.queue.pop_first() {
             self.happen(event);
         }
+        if let Some((_, mishap)) = self.sim.mishap.filter(|(steps, _)| *steps == self.events && !self.is_healed) {
+            self.go_wrong(mishap);
+        }
         self.check()?;
         Ok(true)
     }
@@ -335,6 +338,20 @@ impl World {
             }
         }
         self.plan_fault(fault);
+    }
+
+    fn go_wrong(&mut self, mishap: Mishap) {
+        let alive = |n: usize| self.workers.get(n).filter(|host| host.is_alive());
+        match mishap {
+            Mishap::Crash(n) if alive(n).is_some() => self.crash(n),
+            Mishap::Silence(n) => {
+                if let Some(link) = alive(n).and_then(|host| host.link) {
+                    self.darken(link);
+                }
+            }
+            Mishap::Restart => self.kill_server(),
+            Mishap::Crash(_) => {}
+        }
     }
 
     /// One more worker of those that the simulation began with.

@@ -174,12 +174,26 @@ fn worker(rng: &mut Rng) -> WorkerResources {
         let sum = *rng.pick(&[1, 3_333, 10_000, 10_001, 25_000]);
         defs.extend(def("mem", ResourceKind::Sum(Amount::from_parts(sum))));
     }
-    let grouped = defs.iter().take(2).filter(|def| def.kind.group_sizes().len() > 1).count() == 2;
-    let pair =
-        |group| CouplingItem { resource1_idx: 0, group1_idx: group, resource2_idx: 1, group2_idx: group, weight: 256 };
-    let coupling = if grouped && rng.chance(50) { vec![pair(0), pair(1)] } else { vec![] };
+    let coupling = if rng.chance(50) { coupling(rng, &defs) } else { vec![] };
     let plain = WorkerResources::cpus(1).expect("one cpu is a worker");
     WorkerResources::new(defs, coupling).unwrap_or(plain)
+}
+
+/// Groups of the first two resources that are near each other, as far as both have several: side by side, crosswise, one near
+/// several others, more or less near.
+pub(crate) fn coupling(rng: &mut Rng, defs: &[ResourceDef]) -> Vec<CouplingItem> {
+    let sizes: Vec<u16> = defs.iter().take(2).map(|def| def.kind.group_sizes().len() as u16).collect();
+    let [first @ 2..=u16::MAX, second @ 2..=u16::MAX] = sizes[..] else { return vec![] };
+    let mut items = Vec::new();
+    for group1_idx in 0..first {
+        for group2_idx in 0..second {
+            if rng.chance(if group1_idx == group2_idx { 80 } else { 25 }) {
+                let weight = *rng.pick(&[1, 128, 256, 256]);
+                items.push(CouplingItem { resource1_idx: 0, group1_idx, resource2_idx: 1, group2_idx, weight });
+            }
+        }
+    }
+    items
 }
 
 fn def(name: &str, kind: ResourceKind) -> Option<ResourceDef> {

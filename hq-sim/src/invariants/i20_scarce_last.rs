@@ -1,22 +1,44 @@
-use hq_core::{Request, ResourceDef, WorkerResources};
+use hq_core::{Request, ResourceDef, Variants, WorkerResources};
 
 use super::case::{Case, CaseTasks, Decider, Manner};
 
-/// I20: a task that needs none of a resource takes, of two workers that are alike otherwise, the one without it; whichever of
-/// them came first. A preference: of one decision, on idle workers.
+/// I20: tasks that need none of a resource take, of two workers that are alike otherwise, the one without it, as long as they fit
+/// there; whichever of the two came first, and however many of them there are. A preference: of one decision, on idle workers.
 ///
 /// # Errors
-/// Where it takes the scarce one.
+/// Where one takes the scarce one.
 pub fn scarce_last(by: &Decider) -> Result<(), String> {
-    let cpus = ResourceDef::parse_cpus("4").map_err(|error| error.to_string())?;
-    let gpus = ResourceDef::parse("gpus=[a,b]").map_err(|error| error.to_string())?;
-    let worker = |defs| WorkerResources::new(defs, vec![]).map_err(|error| error.to_string());
-    let (with, without) = (worker(vec![cpus.clone(), gpus])?, worker(vec![cpus])?);
-    let one = Request::cpus(1).map_err(|error| error.to_string())?;
-    for (workers, right) in [(vec![with.clone(), without.clone()], 1), (vec![without, with], 0)] {
-        let case = Case { workers, tasks: vec![CaseTasks { variants: one.clone().into(), priority: 0, count: 1 }] };
+    let def = |text: &str| ResourceDef::parse(text).map_err(|error| error.to_string());
+    for cpus in ["cpus=[0,1,2,3]", "cpus=[[0,1],[2,3]]"] {
+        for (gpus, mem) in [("gpus=[a,b]", "mem=sum(8)"), ("gpus=[[a],[b]]", "mem=sum(4.5)")] {
+            let plain = vec![def(cpus)?, def(mem)?];
+            let with = [plain.clone(), vec![def(gpus)?]].concat();
+            for (variants, most) in
+                [(&["cpus=1"][..], 4), (&["cpus=2", "mem=2"], 2), (&["cpus=0.5"], 8), (&["mem=1.5"], 3)]
+            {
+                let request = Request::parse(variants.iter().copied()).map_err(|error| error.to_string())?;
+                for count in 1..=most {
+                    check(by, &plain, &with, &request.clone().into(), count)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check(
+    by: &Decider,
+    plain: &[ResourceDef],
+    with: &[ResourceDef],
+    variants: &Variants,
+    count: u32,
+) -> Result<(), String> {
+    let worker = |defs: &[ResourceDef]| WorkerResources::new(defs.to_vec(), vec![]).map_err(|error| error.to_string());
+    for (workers, right) in [([with, plain], 1), ([plain, with], 0)] {
+        let workers = workers.into_iter().map(worker).collect::<Result<Vec<WorkerResources>, String>>()?;
+        let case = Case { workers, tasks: vec![CaseTasks { variants: variants.clone(), priority: 0, count }] };
         let (_, placed) = case.decide(by, Manner::default())?;
-        if placed.len() != 1 || placed.iter().any(|one| one.worker != right) {
+        if placed.len() != count as usize || placed.iter().any(|one| one.worker != right) {
             return Err(format!("I20 scarce last: {} takes the worker with the gpus: {placed:?}", by.placement));
         }
     }

@@ -25,28 +25,55 @@ fn tasks(count: u32, cpus: u32, priority: i32, takes: Span) -> Submit {
     Submit::array(target, TaskIds::Next(count), SIM_KIND, RunSpec::takes(takes).blob(), profile)
 }
 
-/// Two workers of four, small tasks that come all the time, and after ten seconds one that needs a whole worker.
-fn stream(order: &str, priority: i32, patience: Span) -> Ran {
-    let mut simulation = Simulation::new(1).workers(2, &worker(4)).policy(order, "pack").patience(patience);
+/// Two workers of four; two small tasks each `pace`, of which a worker of four runs about as many; and at some time one that needs
+/// a whole worker.
+fn stream(order: &str, placement: &str, (paces, pace): (u64, Span), priority: i32, patience: Span) -> Ran {
+    // Nobody falls silent, so that hours need not be looked at by the second.
+    let worker = WorkerConfig { heartbeat: Span::secs(3_600), ..worker(4) };
+    let mut simulation = Simulation::new(1).workers(2, &worker).policy(order, placement).patience(patience);
     let mut rng = Rng::new(7);
-    for at in (0..60_000).step_by(500) {
-        simulation = simulation.submit_at(Span::millis(at), tasks(2, 1, 0, Span::millis(rng.range(1_500, 3_000))));
+    for n in 0..paces {
+        let takes = Span(rng.range(3 * pace.0, 6 * pace.0));
+        simulation = simulation.submit_at(pace.times(n), tasks(2, 1, 0, takes));
     }
-    simulation.submit_at(Span::secs(10), tasks(1, 4, priority, Span::secs(1))).run()
+    simulation.submit_at(pace.times(20), tasks(1, 4, priority, pace.times(2))).run()
 }
 
 #[test]
 fn i17_a_stream_of_small_tasks_starves_nobody() {
+    let pace = (120, Span::millis(500));
     // The longest run, and some messages.
     let patience = Span::millis(3_100);
     for (order, priority) in [("priority", 1), ("fcfs", 1), ("fcfs", 0)] {
-        stream(order, priority, patience).report.unwrap_or_else(|broken| panic!("{order}, {priority}: {broken}"));
+        let ran = stream(order, "pack", pace, priority, patience);
+        ran.report.unwrap_or_else(|broken| panic!("{order}, {priority}: {broken}"));
     }
-    let broken = stream("priority", 1, Span::millis(300)).report.unwrap_err();
+    let broken = stream("priority", "pack", pace, 1, Span::millis(300)).report.unwrap_err();
     assert!(broken.what.contains("I17"), "nobody is as fast as that: {broken}");
 }
 
-/// The worker with the fewest free gpus, as `pack` and `least-fragmenting` have it.
+/// Of equal priority it is overdue after 64 starts for each of the eight lanes, of which there are 17 a second; what nobody knows
+/// anything about counts as an hour, of which ten or six pass.
+#[test]
+fn i17_equals_starve_nobody_either() {
+    let (fast, slow) = ((400, Span::millis(100)), (60, Span::secs(1_200)));
+    let hours = |n: u64| Span::secs(3_600 * n + 1);
+    for order in Scheduler::new().orders() {
+        let (pace, patience) = match order {
+            "priority" => (fast, Span::secs(30)),
+            // The longest runs, one behind the other.
+            "fcfs" | "easy-backfill" | "easy-shortest" | "easy-smallest" => (slow, hours(4)),
+            "patience" => (slow, hours(6 + 4)),
+            _ => (slow, hours(10 + 4)),
+        };
+        let ran = stream(order, "pack", pace, 0, patience);
+        ran.report.unwrap_or_else(|broken| panic!("{order}: {broken}"));
+    }
+    let broken = stream("priority", "pack", fast, 0, Span::secs(3)).report.unwrap_err();
+    assert!(broken.what.contains("I17"), "it is passed for a while: {broken}");
+}
+
+/// The worker with the fewest free gpus.
 #[derive(Debug)]
 struct FewestGpus;
 
@@ -68,7 +95,9 @@ fn i20_the_gpu_is_left_to_who_needs_it() {
         core
     };
     let by = |placement: &str| Decider { core, order: "priority".to_owned(), placement: placement.to_owned() };
-    scarce_last(&by("fewest-gpus")).unwrap();
+    for placement in ["fewest-gpus", "pack"] {
+        scarce_last(&by(placement)).unwrap();
+    }
     assert!(scarce_last(&by("first-fit")).unwrap_err().contains("I20"), "it takes the first, as its name says");
 }
 
