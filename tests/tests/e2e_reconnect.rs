@@ -76,7 +76,7 @@ fn a_worker_that_is_unknown_begins_anew() {
     cluster.until(job, "running", 1);
     cluster.server().kill();
     cluster.start_server(&[]);
-    cluster.until_worker(1, "RUNNING");
+    eventually("it is there", || cluster.json(&["worker", "list"])[0]["id"].clone(), |id| *id == 1);
     cluster.finished(cluster.submit(&["true"]));
     drop(worker);
 }
