@@ -1,18 +1,64 @@
-use std::sync::Arc;
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use hq_client::{CallError, Client, EventStream, OutputStream};
 use hq_core::{
-    ClientReply, ClientRequest, Explanation, JobDetail, JobId, JobInfo, Selector, Seq, Submit, TaskNumber, WorkerInfo,
+    ClientReply, ClientRequest, Explanation, IdList, JobDetail, JobId, JobInfo, Selector, Seq, Submit, TaskNumber,
+    WorkerInfo,
 };
+
+use crate::way_back::{Resume, WayBack};
 
 /// The connection to a server.
 #[derive(Debug)]
-pub(crate) struct Server(Arc<Client>);
+pub(crate) struct Server {
+    /// Another one after each return.
+    client: Mutex<Arc<Client>>,
+    way_back: Option<WayBack>,
+}
 
 impl Server {
     /// The server that this client is connected to.
     pub(crate) const fn over(client: Arc<Client>) -> Self {
-        Self(client)
+        Self { client: Mutex::new(client), way_back: None }
+    }
+
+    /// The same; with a timeout it is looked for when it goes away.
+    ///
+    /// # Errors
+    /// As [`Server::call`].
+    pub(crate) async fn resuming(mut self, resume: Resume, server_dir: &Path) -> Result<Self, CallError> {
+        if let Some(timeout) = resume.timeout() {
+            let uid = self.client().server_info().await?.server_uid;
+            self.way_back = Some(WayBack::new(server_dir.to_owned(), uid, timeout));
+        }
+        Ok(self)
+    }
+
+    fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The server went away: returns when it is there again. False where nobody looks for it.
+    ///
+    /// # Errors
+    /// If it does not come back in time, or another one is there.
+    pub(crate) async fn come_back(&self) -> anyhow::Result<bool> {
+        let Some(way_back) = &self.way_back else { return Ok(false) };
+        let client = Arc::new(way_back.find().await?);
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        Ok(true)
+    }
+
+    /// The same jobs by their ids, where `last` and `all` may be others once the server has come back.
+    pub(crate) async fn settle(&self, jobs: Selector) -> Result<Selector, CallError> {
+        if self.way_back.is_none() || matches!(jobs, Selector::Ids(_)) {
+            return Ok(jobs);
+        }
+        let ids = self.jobs(jobs).await?.into_iter().map(|job| job.id.0);
+        Ok(Selector::Ids(IdList::from_numbers(ids).unwrap_or_default()))
     }
 
     /// Asks and waits for the answer.
@@ -23,18 +69,23 @@ impl Server {
     /// # Cancel safety
     /// Dropped, nobody waits for the answer any more; what was asked for may have been done.
     pub(crate) async fn call(&self, request: ClientRequest) -> Result<ClientReply, CallError> {
-        self.0.call(request).await
+        self.client().call(request).await
     }
 
-    /// Waits for something that has happened too when the server goes away.
+    /// Waits for something that has happened too when the server goes away, unless it is to be looked for: then the wait
+    /// goes on with the server that comes back.
     ///
     /// # Errors
-    /// As [`Server::call`], but not for a lost connection.
-    pub(crate) async fn wait(&self, request: ClientRequest) -> Result<(), CallError> {
-        match self.call(request).await {
-            Ok(ClientReply::Done) | Err(CallError::Lost(_)) => Ok(()),
-            Ok(other) => Err(unexpected(other)),
-            Err(error) => Err(error),
+    /// As [`Server::call`], but not for a lost connection; and as [`Server::come_back`].
+    pub(crate) async fn wait(&self, request: ClientRequest) -> anyhow::Result<()> {
+        loop {
+            match self.call(request.clone()).await {
+                Ok(ClientReply::Done) => return Ok(()),
+                Ok(other) => return Err(unexpected(other).into()),
+                Err(CallError::Lost(_)) if self.come_back().await? => {}
+                Err(CallError::Lost(_)) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -43,7 +94,7 @@ impl Server {
     /// # Errors
     /// Where the link is gone; a refusal comes with the first item.
     pub(crate) async fn listen(&self, job: JobId) -> Result<OutputStream, CallError> {
-        self.0.listen(job).await
+        self.client().listen(job).await
     }
 
     /// Submits, and listens from the beginning.
@@ -51,7 +102,7 @@ impl Server {
     /// # Errors
     /// As [`Server::call`].
     pub(crate) async fn submit_listening(&self, submit: Submit) -> Result<(JobId, OutputStream), CallError> {
-        self.0.submit_listening(submit).await
+        self.client().submit_listening(submit).await
     }
 
     /// Lines of jobs, by id.
@@ -77,7 +128,7 @@ impl Server {
 
     /// Why a task that has not ended is where it is.
     pub(crate) async fn explain(&self, job: JobId, task: TaskNumber) -> Result<Explanation, CallError> {
-        self.0.explain(job, task).await
+        self.client().explain(job, task).await
     }
 
     /// Events from number `from` on, or from now on; of these jobs, or of all that happens.
@@ -86,7 +137,7 @@ impl Server {
         from: Option<Seq>,
         jobs: Option<Vec<JobId>>,
     ) -> Result<EventStream, CallError> {
-        self.0.subscribe(from, jobs).await
+        self.client().subscribe(from, jobs).await
     }
 
     /// Workers, by id.

@@ -2,7 +2,7 @@ use std::{future::ready, path::Path};
 
 use hq_client::{CallError, EventBatch, EventStream};
 use hq_core::{ClientReply, ClientRequest, Selector, Seq, ServerInfo, WallTime};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::{FileLog, rebuilt::rebuilt};
 use crate::{
@@ -22,6 +22,8 @@ pub(crate) struct Past {
     pub(crate) stream: EventStream,
     /// What is told already although it may come again: nothing after this moment.
     pub(crate) until: WallTime,
+    /// Number of the last event that has been told.
+    pub(crate) last: Seq,
 }
 
 /// Prints what has happened since the server's journal, or else the server, began: out of the journal file where it
@@ -34,17 +36,45 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         ClientReply::Server(info) => info,
         other => return Err(unexpected(other).into()),
     };
-    let mut printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
-    let from = match journal(server, &info).await? {
+    let printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    tell_from(server, out, &info, printer, None).await
+}
+
+/// Prints what has happened since event `last` (none: since the beginning), as [`tell_past`] does, and what follows.
+///
+/// # Errors
+/// As [`tell_past`].
+pub(crate) async fn tell_missed(server: &Server, out: &mut Output, last: Seq) -> anyhow::Result<Past> {
+    let info = match server.call(ClientRequest::ServerInfo).await? {
+        ClientReply::Server(info) => info,
+        other => return Err(unexpected(other).into()),
+    };
+    let printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    tell_from(server, out, &info, printer, Some(last)).await
+}
+
+async fn tell_from(
+    server: &Server,
+    out: &mut Output,
+    info: &ServerInfo,
+    mut printer: Printer,
+    after: Option<Seq>,
+) -> anyhow::Result<Past> {
+    let mut last = after.unwrap_or_default();
+    let from = match journal(server, info).await? {
         Some(mut log) => {
             while log.tell(&mut printer.told, &mut printer.lines)? {
                 // A stop belongs to an earlier life of the server.
                 printer.lines.retain(|(_, line)| line["type"] != "server-stop");
+                if after.is_some_and(|after| log.next_seq() <= after.next()) {
+                    printer.lines.clear();
+                }
                 printer.print(out)?;
             }
+            last = last.max(Seq(log.next_seq().0.saturating_sub(1)));
             log.next_seq()
         }
-        None => Seq(1),
+        None => last.next(),
     };
     let mut stream = server.subscribe(Some(from), None).await?;
     let mut until = WallTime(0);
@@ -59,14 +89,20 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
             count += 1;
             match batch {
                 Ok(EventBatch::Events(events)) => {
+                    last = events.last().map_or(last, |event| last.max(event.seq));
                     let fresh = events.iter().filter(|event| event.at > until);
                     fresh.for_each(|event| printer.told.tell(event, &mut printer.lines));
+                }
+                Ok(EventBatch::Reset { .. }) if after.is_some() => {
+                    warn!(
+                        "Some events are lost: the server does not remember them, and its journal cannot be read here"
+                    );
                 }
                 Ok(EventBatch::Reset { .. }) => {
                     debug!("the server does not remember all that happened; it is told by what is there now");
                     let workers = server.workers(Selector::All).await?;
                     let jobs = server.job_details(Selector::All, false).await?;
-                    let events = rebuilt(&info, &workers, &jobs);
+                    let events = rebuilt(info, &workers, &jobs);
                     until = events.last().map_or(until, |event| event.at);
                     events.iter().for_each(|event| printer.told.tell(event, &mut printer.lines));
                 }
@@ -77,7 +113,7 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         }
         if count == 0 {
             printer.finish(out)?;
-            return Ok(Past { told: printer.told, stream, until });
+            return Ok(Past { told: printer.told, stream, until, last });
         }
     }
 }
