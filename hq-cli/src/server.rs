@@ -1,28 +1,49 @@
 use std::{
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
-use hq_client::{CallError, Client, EventStream, OutputStream};
+use hq_client::{CallError, Client, Details, EventStream, OutputStream};
 use hq_core::{
-    ClientReply, ClientRequest, Explanation, IdList, JobDetail, JobId, JobInfo, Selector, Seq, Submit, TaskNumber,
-    WorkerInfo,
+    ClientReply, ClientRequest, DetailPart, Explanation, IdList, JobDetail, JobId, JobInfo, JobTarget, Selector, Seq,
+    Submit, TaskNumber, WorkerInfo,
 };
+use tracing::warn;
 
 use crate::way_back::{Resume, WayBack};
 
 /// The connection to a server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// Another one after each return.
-    client: Mutex<Arc<Client>>,
+    first: Connection,
     way_back: Option<WayBack>,
+}
+
+/// A connection, and the one that was made when it was lost.
+#[derive(Debug)]
+struct Connection {
+    client: Arc<Client>,
+    next: OnceLock<Box<Self>>,
+}
+
+impl Connection {
+    const fn new(client: Arc<Client>) -> Self {
+        Self { client, next: OnceLock::new() }
+    }
+
+    fn last(&self) -> &Self {
+        let mut last = self;
+        while let Some(next) = last.next.get() {
+            last = next;
+        }
+        last
+    }
 }
 
 impl Server {
     /// The server that this client is connected to.
     pub(crate) const fn over(client: Arc<Client>) -> Self {
-        Self { client: Mutex::new(client), way_back: None }
+        Self { first: Connection::new(client), way_back: None }
     }
 
     /// The same; with a timeout it is looked for when it goes away.
@@ -37,8 +58,8 @@ impl Server {
         Ok(self)
     }
 
-    fn client(&self) -> Arc<Client> {
-        Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner))
+    fn client(&self) -> &Client {
+        &self.first.last().client
     }
 
     /// The server went away: returns when it is there again. False where nobody looks for it.
@@ -47,8 +68,10 @@ impl Server {
     /// If it does not come back in time, or another one is there.
     pub(crate) async fn come_back(&self) -> anyhow::Result<bool> {
         let Some(way_back) = &self.way_back else { return Ok(false) };
+        let last = self.first.last();
         let client = Arc::new(way_back.find().await?);
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        // Who looked for it at the same time may have found it first.
+        let _ = last.next.set(Box::new(Connection::new(client)));
         Ok(true)
     }
 
@@ -97,6 +120,14 @@ impl Server {
         self.client().listen(job).await
     }
 
+    /// Submits, in as many messages as it takes: all of it or nothing.
+    ///
+    /// # Errors
+    /// As [`Server::call`].
+    pub(crate) async fn submit_all(&self, job: JobTarget, submits: Vec<Submit>) -> Result<JobId, CallError> {
+        self.client().submit_all(job, submits).await
+    }
+
     /// Submits, and listens from the beginning.
     ///
     /// # Errors
@@ -107,18 +138,27 @@ impl Server {
 
     /// Lines of jobs, by id.
     pub(crate) async fn jobs(&self, jobs: Selector) -> Result<Vec<JobInfo>, CallError> {
-        match self.call(ClientRequest::Jobs(jobs)).await? {
-            ClientReply::Jobs(jobs) => Ok(jobs),
-            other => Err(unexpected(other)),
-        }
+        self.client().jobs(jobs).await
     }
 
-    /// Jobs with all they are made of, by id.
-    pub(crate) async fn job_details(&self, jobs: Selector, bodies: bool) -> Result<Vec<JobDetail>, CallError> {
-        match self.call(ClientRequest::JobDetails { jobs, bodies }).await? {
-            ClientReply::JobDetails(jobs) => Ok(jobs),
-            other => Err(unexpected(other)),
-        }
+    /// Jobs with all they are made of, by id and piece by piece.
+    pub(crate) fn details(&self, jobs: Selector, part: DetailPart) -> Details<'_> {
+        self.client().details(jobs, part)
+    }
+
+    /// The same of one job.
+    pub(crate) fn job_details(&self, job: JobId, part: DetailPart) -> Details<'_> {
+        self.client().details(Selector::Ids(IdList::range(job.0, 1)), part)
+    }
+
+    /// The one job that is selected in one piece, if it is there.
+    pub(crate) async fn whole_job(&self, job: Selector, bodies: bool) -> Result<Option<JobDetail>, CallError> {
+        Ok(self.client().whole_details(job, bodies).await?.into_iter().next())
+    }
+
+    /// All jobs in one piece.
+    pub(crate) async fn whole_jobs(&self) -> Result<Vec<JobDetail>, CallError> {
+        self.client().whole_details(Selector::All, false).await
     }
 
     /// The one job that is selected, if it is there.
@@ -142,10 +182,7 @@ impl Server {
 
     /// Workers, by id.
     pub(crate) async fn workers(&self, workers: Selector) -> Result<Vec<WorkerInfo>, CallError> {
-        match self.call(ClientRequest::Workers(workers)).await? {
-            ClientReply::Workers(workers) => Ok(workers),
-            other => Err(unexpected(other)),
-        }
+        self.client().workers(workers).await
     }
 }
 
@@ -154,11 +191,17 @@ pub(crate) fn unexpected(reply: ClientReply) -> CallError {
     CallError::Unexpected(Box::new(reply))
 }
 
-/// The ids that were selected one by one and are not among `found`, which is sorted.
-pub(crate) fn missing<'a>(selector: &'a Selector, found: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-    let ids = match selector {
-        Selector::Ids(ids) => Some(ids),
-        Selector::Last | Selector::All => None,
-    };
-    ids.into_iter().flat_map(|ids| ids.iter()).filter(|id| found.binary_search(id).is_err())
+/// Ids and numbers that do not exist are named one by one up to that many.
+pub(crate) const MISSING_MAX: usize = 100;
+
+/// The ids that were selected one by one and are not among `found`, which is sorted: the first of them, and a warning where there
+/// are many more.
+pub(crate) fn missing(selector: &Selector, found: &[u32]) -> Vec<u32> {
+    let Selector::Ids(ids) = selector else { return vec![] };
+    let known = IdList::from_numbers(found.iter().copied()).unwrap_or_default();
+    let (missing, count) = known.missing(ids, MISSING_MAX);
+    if count > missing.len() as u64 {
+        warn!("{count} of the selected ids do not exist; only the first {} are named", missing.len());
+    }
+    missing
 }

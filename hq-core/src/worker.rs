@@ -58,6 +58,13 @@ impl WorkerConfig {
         }
     }
 
+    /// At most as many bytes are in its encoding on a link.
+    pub fn weight(&self) -> usize {
+        let texts = [&self.hostname, &self.group, &self.work_dir].into_iter().chain(&self.kinds);
+        let batch = self.allocation.as_ref().map_or(0, |job| job.manager.len() + job.id.len() + 16);
+        128 + texts.map(|text| text.len() + 4).sum::<usize>() + batch + self.resources.weight()
+    }
+
     /// Whether it can run bodies of this kind.
     pub fn runs(&self, kind: &str) -> bool {
         kind == PROGRAM_KIND || self.kinds.iter().any(|known| known == kind)

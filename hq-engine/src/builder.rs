@@ -22,6 +22,7 @@ use crate::{
     driver::{Driver, Input, Signals, Start},
     function::{Recipe, TaskResult, async_with_args, with_args},
     local_worker::Place,
+    past,
     scaling::Carrier,
 };
 
@@ -53,7 +54,7 @@ impl EngineBuilder {
             workers: vec![],
             registered: vec![],
             journal: None,
-            journal_options: FileOptions::default(),
+            journal_options: FileOptions { condenser: Some(past::condenser), ..FileOptions::default() },
             policy: None,
             idle_timeout: None,
             adopt_timeout: Duration::from_secs(60),
@@ -104,6 +105,14 @@ impl EngineBuilder {
     /// than 100 ms count as that.
     pub fn journal_flush(mut self, period: Duration) -> Self {
         self.journal_options.flush_period = period.min(FLUSH_MAX);
+        self
+    }
+
+    /// Takes the journal from another process that has it locked, or had on a machine that is gone. That one notices before
+    /// it calls anything safe, as far as both see the same file at once: over a network file system that keeps attributes of
+    /// files for a while, make sure that it has ended.
+    pub const fn take_journal_over(mut self, takeover: bool) -> Self {
+        self.journal_options.takeover = takeover;
         self
     }
 
@@ -243,6 +252,9 @@ impl Past {
             return Ok(Restored { node, journal: None, allocations: vec![] });
         };
         let (journal, recovery) = FileJournal::open(&file, options, on_durable)?;
+        if let Some(holder) = recovery.taken_from {
+            tracing::warn!("journal {file:?} was taken over from {holder}");
+        }
         if let Some(torn) = recovery.torn {
             tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn}");
         }

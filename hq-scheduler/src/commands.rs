@@ -55,9 +55,10 @@ impl Scheduler {
             }
         };
         check_shape(&submit)?;
-        let ids = self.settle_ids(job, &submit)?;
+        let top = self.state.jobs.get(&job).and_then(|known| known.top);
+        let ids = self.settle_ids(job, top, &submit)?;
+        self.check_deps(job, &submit, &ids, 0)?;
         submit.ids = TaskIds::Given(ids);
-        self.check_deps(job, &submit)?;
         self.check_after(job, &submit)?;
         let base = Ordinal(self.state.next_ordinal);
         let mut fx = Effects::default();
@@ -186,14 +187,15 @@ impl Scheduler {
         self.note_idle(now, [worker]);
     }
 
-    /// What the numbers of the submit are: given and new in the job, or the next free ones.
-    fn settle_ids(&self, job: JobId, submit: &Submit) -> Result<IdList, Refusal> {
+    /// What the numbers of the submit are: given and new in the job, or the next free ones after `top`.
+    pub(crate) fn settle_ids(&self, job: JobId, top: Option<u32>, submit: &Submit) -> Result<IdList, Refusal> {
         let known = self.state.jobs.get(&job);
-        let top = known.and_then(|known| known.top);
         match &submit.ids {
             TaskIds::Given(ids) => {
                 ids.distinct().map_err(|tangle| invalid(&tangle.to_string()))?;
-                let (Some(known), true) = (known, ids.min() <= top) else { return Ok(ids.clone()) };
+                let (Some(known), true) = (known, ids.min() <= known.and_then(|known| known.top)) else {
+                    return Ok(ids.clone());
+                };
                 let bases = known.by_number.range(..=ids.max().unwrap_or(0)).map(|(_, base)| base);
                 for other in bases.filter_map(|base| self.state.submits.get(base)?.ids()) {
                     other.apart(ids).map_err(|tangle| match tangle {
@@ -217,7 +219,7 @@ impl Scheduler {
     }
 
     /// Each job that is waited for is there, and does not wait for this one in turn.
-    fn check_after(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
+    pub(crate) fn check_after(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
         // Nobody can wait for a job that there is not yet.
         let is_known = self.state.jobs.contains_key(&job);
         for dep in &submit.after {
@@ -226,23 +228,6 @@ impl Scheduler {
             }
             if is_known && self.state.waits_for(dep.job, job) {
                 return Err(invalid(&format!("job {job} cannot wait for job {}, which would wait for it", dep.job)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Each dependency is a task at an earlier index, or of an earlier submit: cycles cannot be expressed.
-    fn check_deps(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
-        let TaskIds::Given(ids) = &submit.ids else { return Ok(()) };
-        for i in 0..submit.deps.rows() {
-            for (on, _) in submit.deps.of(i) {
-                let sound = match ids.index_of(on.0) {
-                    Some(index) => index < i,
-                    None => self.state.find(job, on).is_some(),
-                };
-                if !sound {
-                    return Err(Refusal::Dependency { task: TaskNumber(ids.get(i).unwrap_or(0)), on });
-                }
             }
         }
         Ok(())
@@ -257,6 +242,6 @@ fn check_shape(submit: &Submit) -> Result<(), Refusal> {
     submit.check().map_err(invalid)
 }
 
-fn invalid(text: &str) -> Refusal {
+pub(crate) fn invalid(text: &str) -> Refusal {
     Refusal::Invalid(text.to_owned())
 }

@@ -1,11 +1,11 @@
 //! What can be asked, without a side effect.
 
-use hq_core::{GrantId, JobId, LossReason, Ordinal, OrdinalRange, TaskNumber, TaskState, WorkerId, WorkerRuntime};
+use hq_core::{GrantId, JobId, LossReason, Ordinal, TaskNumber, TaskState, WorkerId, WorkerRuntime};
 
 use crate::{
     Scheduler,
     state::{AwayWorker, Job, LostWorker, Worker},
-    view::{JobTasks, JobView, TaskView, WorkerView},
+    view::{JobView, TaskView, WorkerView},
 };
 
 impl Scheduler {
@@ -39,32 +39,6 @@ impl Scheduler {
             ended: job.ended,
             submits: submits.collect(),
         }
-    }
-
-    /// Tasks of a job.
-    pub fn job_tasks(&self, job: JobId) -> Option<JobTasks> {
-        let mut tasks = JobTasks::default();
-        let (mut waiting, mut canceled, mut aborted) = (vec![], vec![], vec![]);
-        for base in &self.state.jobs.get(&job)?.submits {
-            let Some(submit) = self.state.submits.get(base) else { continue };
-            let range = self.state.range_of(*base);
-            let mut bare = self.state.unfinished(*base, range);
-            for (task, _) in self.state.records.in_range(range) {
-                tasks.recorded.push(task);
-                bare.remove(OrdinalRange::one(task));
-            }
-            waiting.extend(bare.iter());
-            canceled.extend(submit.canceled.iter());
-            aborted.extend(submit.aborted.iter());
-        }
-        for (state, ranges) in
-            [(TaskState::Waiting, waiting), (TaskState::Canceled, canceled), (TaskState::Aborted, aborted)]
-        {
-            if !ranges.is_empty() {
-                tasks.rest.push((state, ranges));
-            }
-        }
-        Some(tasks)
     }
 
     /// One task.

@@ -1,7 +1,7 @@
 use hq_core::{
-    ClientRequest, CouplingItem, CrashLimit, DepKind, Deps, IdList, JobId, JobSpec, JobState, JobTarget, OnServerLost,
-    Parts, Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants,
-    WorkerConfig, WorkerResources,
+    ClientRequest, CouplingItem, CrashLimit, DepKind, Deps, DetailPart, IdList, JobId, JobSpec, JobState, JobTarget,
+    OnServerLost, Parts, Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds,
+    TaskNumber, Variants, WorkerConfig, WorkerResources,
 };
 use hq_scheduler::Scheduler;
 
@@ -282,7 +282,7 @@ fn act(rng: &mut Rng) -> Act {
         28 => Act::Ask(ClientRequest::CancelJobs { jobs: Selector::All, reason: None }),
         29 | 30 => Act::AboutJob(|job| ClientRequest::CloseJobs(about(job))),
         31 => Act::Ask(ClientRequest::ForgetJobs { jobs: Selector::All, states: all_states() }),
-        32 => Act::AboutJob(|job| ClientRequest::JobDetails { jobs: about(job), bodies: true }),
+        32 => Act::AboutJob(|job| ClientRequest::JobDetails { jobs: about(job), part: DetailPart::whole(true) }),
         33 => Act::Ask(ClientRequest::WaitJobs { jobs: Selector::All, until_closed: rng.chance(50) }),
         34 => Act::Ask(ClientRequest::Workers(Selector::All)),
         35 => Act::Ask(ClientRequest::StopWorkers(if rng.chance(50) { Selector::Last } else { Selector::All })),

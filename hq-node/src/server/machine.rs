@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, VecDeque};
 
-use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Reply, RequestId, Seq, Tick, WallTime};
+use hq_core::{ClientReply, Epoch, Fact, LinkId, Record, Refusal, Reply, RequestId, Seq, Tick, WallTime};
 use hq_scheduler::{
     Scheduler,
     policy::{Order, Placement},
@@ -55,6 +55,8 @@ pub struct ServerNode {
     pub(super) replies: Vec<(LinkId, Reply)>,
     /// Acknowledgements that wait for all facts of this step.
     pub(super) acks: Vec<(LinkId, u64)>,
+    /// Clients that want the journal pruned behind this step.
+    pub(super) prunes: Vec<(LinkId, RequestId)>,
     /// Waits for jobs that begin with this step.
     pub(super) waits: Vec<JobWait>,
     /// Links with something that waits to become safe.
@@ -123,6 +125,7 @@ impl ServerNode {
             has_reports: false,
             replies: vec![],
             acks: vec![],
+            prunes: vec![],
             waits: vec![],
             withholding: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -181,6 +184,10 @@ impl ServerNode {
                 }
             }
             ServerInput::JournalFailed { reason } => self.journal_failed(reason),
+            ServerInput::Pruned { link, id, result } => match result {
+                Ok(()) => self.reply(link, id, ClientReply::Done),
+                Err(reason) => self.refuse(link, id, Refusal::Invalid(reason)),
+            },
             ServerInput::Allocations(facts) => self.note_allocations(facts),
             ServerInput::Interrupted => self.begin_stop(None),
         }
@@ -259,7 +266,9 @@ impl ServerNode {
         self.withholding.remove(&link);
         self.touched.remove(&link);
         self.closing.remove(&link);
-        self.clients.remove(link);
+        if let Some(session) = self.clients.remove(link) {
+            self.unbind(session.bound);
+        }
         self.worker_link_down(link);
     }
 

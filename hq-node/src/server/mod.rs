@@ -10,6 +10,7 @@ mod book;
 mod check;
 mod chronicle;
 mod client_session;
+mod details;
 mod durability;
 mod events;
 mod feed;

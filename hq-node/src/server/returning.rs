@@ -10,7 +10,7 @@ impl ServerNode {
         let token = token(self.config.token_seed, self.epoch, worker);
         if comes_back {
             // Behind the facts of the step so far, of which its arrival is one.
-            self.pending_sessions.push(Fact::SessionGiven { worker, token });
+            self.pending_sessions.push(Fact::SessionGiven { worker, epoch: self.epoch, token });
         }
         token
     }

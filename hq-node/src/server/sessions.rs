@@ -6,7 +6,6 @@ use sha2::{Digest, Sha256};
 /// Workers that may come back, by the secrets that they were given, and how long those without a link are waited for.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    epoch: Epoch,
     given: BTreeMap<WorkerId, Session>,
     /// By the clock of attention.
     away: BTreeMap<WorkerId, Awaited>,
@@ -31,11 +30,10 @@ impl Sessions {
     /// Applies a fact.
     pub(super) fn apply(&mut self, fact: &Fact) {
         match fact {
-            Fact::Boot { epoch, .. } => self.epoch = *epoch,
             // Of a number that was given before and got lost with the end of the journal.
             Fact::WorkerJoined { worker, .. } => _ = self.given.remove(worker),
-            Fact::SessionGiven { worker, token } => {
-                self.given.insert(*worker, Session { epoch: self.epoch, token: *token });
+            Fact::SessionGiven { worker, epoch, token } => {
+                self.given.insert(*worker, Session { epoch: *epoch, token: *token });
             }
             Fact::WorkerLost { worker, .. } => {
                 self.given.remove(worker);
@@ -106,11 +104,7 @@ mod tests {
     #[test]
     fn a_secret_is_of_one_worker_and_one_boot() {
         let mut sessions = Sessions::default();
-        let boot =
-            |epoch| Fact::Boot { epoch: Epoch(epoch), server_uid: String::new(), wall: 0, version: String::new() };
-        sessions.apply(&boot(3));
-        sessions.apply(&Fact::SessionGiven { worker: WorkerId(1), token: 5 });
-        sessions.apply(&boot(4));
+        sessions.apply(&Fact::SessionGiven { worker: WorkerId(1), epoch: Epoch(3), token: 5 });
         for (worker, epoch, token, known) in [(1, 3, 5, true), (1, 4, 5, false), (1, 3, 6, false), (2, 3, 5, false)] {
             assert_eq!(sessions.knows(WorkerId(worker), Epoch(epoch), token), known, "{worker} {epoch} {token}");
         }

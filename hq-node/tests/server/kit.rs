@@ -106,6 +106,7 @@ impl Rig {
             ServerOutput::ToClient { .. } => "client",
             ServerOutput::CloseLink { .. } => "close",
             ServerOutput::Warn(_) => "warn",
+            ServerOutput::Prune { .. } => "prune",
             ServerOutput::Stop => "stop",
         });
         match output {
@@ -118,7 +119,7 @@ impl Rig {
             ServerOutput::ToWorker { link, messages } => self.to_worker.entry(link).or_default().extend(messages),
             ServerOutput::ToClient { link, replies } => self.to_client.entry(link).or_default().extend(replies),
             ServerOutput::CloseLink { link } => assert!(self.closed.insert(link), "{link} is ended twice"),
-            ServerOutput::Warn(_) => {}
+            ServerOutput::Warn(_) | ServerOutput::Prune { .. } => {}
             ServerOutput::Stop => self.stopped = true,
         }
     }

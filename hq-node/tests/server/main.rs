@@ -1,6 +1,7 @@
 //! The server machine from outside: inputs in, outputs out.
 
 mod clients;
+mod details;
 mod durable;
 mod feed;
 mod garbage;

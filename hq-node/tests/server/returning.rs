@@ -1,9 +1,9 @@
 //! Workers that lose their links and come back, to the same server or to one that follows it.
 
 use hq_core::{
-    ClientReply, ClientRequest, CrashLimit, Epoch, Fact, FromWorker, GrantId, HeldGrant, Instance, JobDetail, JobSpec,
-    JobTarget, KeptGrant, LaneReport, LossReason, OnServerLost, Ordinal, OrdinalRange, Outcome, Profile, Report,
-    Request, Resume, RunEnd, Selector, Span, Submit, TaskIds, TaskState, ToWorker,
+    ClientReply, ClientRequest, CrashLimit, DetailPart, Epoch, Fact, FromWorker, GrantId, HeldGrant, Instance,
+    JobDetail, JobSpec, JobTarget, KeptGrant, LaneReport, LossReason, OnServerLost, Ordinal, OrdinalRange, Outcome,
+    Profile, Report, Request, Resume, RunEnd, Selector, Span, Submit, TaskIds, TaskState, ToWorker,
 };
 use hq_node::{PeerRole, ServerInput};
 
@@ -62,8 +62,8 @@ fn ended(worker: &Hand, seq: u64, task: Ordinal, outcome: Outcome) -> Report {
 
 fn details(rig: &mut Rig) -> JobDetail {
     let client = rig.client();
-    match rig.ask(client, ClientRequest::JobDetails { jobs: one(1), bodies: false }) {
-        ClientReply::JobDetails(mut details) => details.remove(0),
+    match rig.ask(client, ClientRequest::JobDetails { jobs: one(1), part: DetailPart::default() }) {
+        ClientReply::JobDetails(mut details) => details.jobs.remove(0),
         other => panic!("no details: {other:?}"),
     }
 }
@@ -155,13 +155,13 @@ fn a_link_that_breaks_costs_nothing_when_the_worker_is_back_in_time() {
     rig.input(ServerInput::LinkDown { link: worker.link });
     let client = rig.client();
     let ClientReply::Workers(workers) = rig.ask(client, ClientRequest::Workers(Selector::All)) else { panic!("none") };
-    assert!(workers[0].ended.is_some(), "its connection is lost");
+    assert!(workers.items[0].ended.is_some(), "its connection is lost");
     rig.pass(Span::millis(15_999));
     let told = come(&mut rig, resume(&worker, held(&worker), vec![]));
     assert_eq!(kept(&told).map(|kept| kept.len()), Some(1));
     assert_eq!(first(&mut rig), (TaskState::Running, Instance(0)));
     let ClientReply::Workers(workers) = rig.ask(client, ClientRequest::Workers(Selector::All)) else { panic!("none") };
-    assert!(workers[0].ended.is_none());
+    assert!(workers.items[0].ended.is_none());
     // The same where the server has not noticed yet.
     let told = come(&mut rig, resume(&worker, held(&worker), vec![]));
     assert_eq!(kept(&told).map(|kept| kept.len()), Some(1));
@@ -284,10 +284,11 @@ fn workers_of_other_policies_are_gone_with_their_server() {
     second.start(&mut rig);
     let mut after = rig.restart(Span::secs(1));
     let client = after.client();
-    let ClientReply::JobDetails(details) = after.ask(client, ClientRequest::JobDetails { jobs: one(2), bodies: false })
+    let ClientReply::JobDetails(details) =
+        after.ask(client, ClientRequest::JobDetails { jobs: one(2), part: DetailPart::default() })
     else {
         panic!("no details")
     };
-    assert_eq!((details[0].tasks[0].state, details[0].tasks[0].instance), (TaskState::Waiting, Instance(1)));
+    assert_eq!((details.jobs[0].tasks[0].state, details.jobs[0].tasks[0].instance), (TaskState::Waiting, Instance(1)));
     assert_eq!(first(&mut after).1, Instance(0));
 }

@@ -24,7 +24,8 @@ impl State {
             }
             Fact::JobOpened { job, spec } => self.add_job(at, *job, spec, true),
             Fact::Submitted { job, base, submit } => {
-                if base.0 != self.next_ordinal {
+                // A snapshot leaves out what was forgotten, and damage leaves a gap.
+                if base.0 < self.next_ordinal {
                     return Err(format!("a submit at ordinal {base} does not follow {}", self.next_ordinal));
                 }
                 submit.check().map_err(str::to_owned)?;
@@ -65,6 +66,16 @@ impl State {
             Fact::TaskKilled { grant, task } => self.leave_lane(*grant, *task)?,
             Fact::TasksCanceled { tasks } => self.end_ranges(tasks, TaskState::Canceled, at, fx),
             Fact::TasksAborted { tasks } => self.end_ranges(tasks, TaskState::Aborted, at, fx),
+            Fact::SnapshotBegun { head } => self.begin_snapshot(head),
+            Fact::TasksMarked { marks } => self.mark_tasks(marks),
+            Fact::TasksRan { worker, variant, state, runs } => {
+                self.restore_runs(at, *worker, *variant, *state, runs, fx)
+            }
+            Fact::SnapshotEnded { tail } => self.end_snapshot(tail),
+            Fact::RecordsLost { .. } => {
+                self.in_snapshot = false;
+                self.lose_all_workers(fx);
+            }
             Fact::QueueCreated { .. }
             | Fact::QueueRemoved { .. }
             | Fact::AllocationIntended { .. }
@@ -108,7 +119,7 @@ impl State {
         self.jobs.insert(id, Box::new(job));
     }
 
-    fn forget(&mut self, id: JobId) {
+    pub(crate) fn forget(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(&id) else { return };
         for base in job.submits {
             let range = self.range_of(base);
@@ -192,6 +203,15 @@ impl State {
         }
     }
 
+    /// All workers are gone, whether they may come back or not: what they had been told is not known.
+    fn lose_all_workers(&mut self, fx: &mut Effects) {
+        let workers: Vec<WorkerId> = self.workers.keys().chain(self.away.keys()).copied().collect();
+        for worker in workers {
+            // A worker of this map always exists.
+            let _ = self.lose_worker(Tick(0), worker, LossReason::ServerEnded, fx);
+        }
+    }
+
     #[expect(clippy::too_many_arguments, reason = "what the fact says")]
     fn open_grant(
         &mut self,
@@ -235,7 +255,8 @@ impl State {
     /// Tasks that wait are given to a lane.
     fn leave_queues(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
         for range in tasks {
-            let own = self.submit_at_or_after(range.start).filter(|own| range.end() <= own.end());
+            let own = self.submit_at_or_after(range.start);
+            let own = own.filter(|own| own.start <= range.start && range.end() <= own.end());
             let waited: u64 = match own {
                 Some(own) => self.remove_ready(own.start, *range, fx),
                 None => {
@@ -243,7 +264,8 @@ impl State {
                     parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum()
                 }
             };
-            if waited != range.len {
+            // Lanes in a snapshot may hold what has ended.
+            if waited != range.len && !self.in_snapshot {
                 return Err(format!("grant {id} gets tasks that do not wait, at ordinal {}", range.start));
             }
         }
@@ -301,7 +323,7 @@ impl State {
                 worker.last_task = Some((task, start));
             }
         }
-        if workers.len() > 1 {
+        if workers.len() > 1 && self.submit_of(task).is_some() {
             self.records.set_gang(task, workers);
         }
         Ok(())

@@ -77,6 +77,11 @@ impl State {
         }
     }
 
+    /// Whether a worker is there or may come back.
+    pub(crate) fn has_worker(&self, id: WorkerId) -> bool {
+        self.workers.contains_key(&id) || self.away.contains_key(&id)
+    }
+
     /// A worker, away or not.
     pub(super) fn any_worker_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         match self.workers.get_mut(&id) {

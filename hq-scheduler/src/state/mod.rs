@@ -11,6 +11,8 @@ mod owner;
 mod parts;
 mod queue;
 mod record;
+mod restore;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +54,8 @@ pub(crate) struct State {
     pub(crate) gates: BTreeMap<JobId, Vec<(Ordinal, DepKind)>>,
     /// Names of the order and the placement, where one was chosen.
     pub(crate) policy: Option<(String, String)>,
+    /// Between the beginning and the end of a snapshot.
+    pub(crate) in_snapshot: bool,
 }
 
 /// What a fact set off besides the state itself.

@@ -218,7 +218,7 @@ impl World {
                     }
                 }
                 ServerOutput::CloseLink { link } => self.close_from_server(link),
-                ServerOutput::Warn(_) => {}
+                ServerOutput::Warn(_) | ServerOutput::Prune { .. } => {}
                 ServerOutput::Stop => {
                     self.server.node = None;
                     self.leave_links();

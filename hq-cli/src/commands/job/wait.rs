@@ -23,7 +23,7 @@ pub(crate) struct Args {
 /// Waits until jobs have ended, or the server is gone.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
-    let jobs = server.settle(args.selector).await?;
+    let jobs = server.settle(args.exit.resolve(&server, args.selector).await?).await?;
     server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close }).await?;
     args.exit.check(&server, jobs).await
 }

@@ -6,7 +6,6 @@ use crate::{
     context::Context,
     journal::{Past, tell_missed, tell_past},
     output::Output,
-    view::event_line,
     way_back::Resume,
 };
 
@@ -44,9 +43,9 @@ async fn follow(past: Past, out: &mut Output) -> anyhow::Result<Seq> {
                 last = events.last().map_or(last, |event| last.max(event.seq));
                 events.iter().filter(|event| event.at > until).for_each(|event| told.tell(event, &mut lines));
                 // What a worker reports is a little older than what the server saw meanwhile.
-                lines.sort_by_key(|(at, _)| *at);
+                lines.sort_by_key(|line| line.at);
                 for line in lines.drain(..) {
-                    out.raw((event_line(&line) + "\n").as_bytes())?;
+                    line.write(|line| out.raw(line.as_bytes()))?;
                 }
                 out.flush()?;
             }

@@ -1,8 +1,4 @@
-use std::{
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
@@ -10,7 +6,7 @@ use hq_core::{OnServerLost, PROGRAM_KIND, ResourceDef, Span, WorkerConfig, Worke
 use hq_worker::{Exit, NotifyDesk, ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     context::Context,
@@ -150,9 +146,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     config.time_limit = config.time_limit.or(remaining);
     let way = ServerWay::new(&context.global.server_dir);
     let (link, mut welcome) = watch_welcome(way.find().await?);
-    let desk = notify_dir()?;
+    let desk = notify_desk(std::env::temp_dir());
     let (overviews, looks) = mpsc::channel(1);
-    let options = WorkerOptions::new(config.clone(), link, runners(&config, desk.path())?).overviews(looks);
+    let options =
+        WorkerOptions::new(config.clone(), link, runners(&config, desk.as_ref().map(|(_, desk)| Arc::clone(desk)))?)
+            .overviews(looks);
     let options = if config.on_server_lost.reconnects() { options.way_back(Arc::new(way)) } else { options };
     let handle = options.handle();
     let worker = run_worker(options);
@@ -187,20 +185,26 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A directory that no other user can enter, for the socket of messages: directories of tasks can be on file systems
-/// without sockets, and have names too long for one.
-fn notify_dir() -> anyhow::Result<TempDir> {
-    let dir = tempfile::Builder::new().prefix("hq-notify-").tempdir();
-    dir.context("cannot make a directory for the socket of messages")
+/// The socket of messages, in a directory that no other user can enter: directories of tasks can be on file systems without
+/// sockets, and have names too long for one. So can the temporary one: then in `/tmp`, else there is none, and tasks are
+/// given no key for it.
+fn notify_desk(temporary: PathBuf) -> Option<(TempDir, Arc<NotifyDesk>)> {
+    let open = |dir: PathBuf| {
+        let dir = tempfile::Builder::new().prefix("hq-notify-").tempdir_in(dir)?;
+        let desk = NotifyDesk::open(dir.path())?;
+        anyhow::Ok((dir, Arc::new(desk)))
+    };
+    let desk = open(temporary).or_else(|error| open("/tmp".into()).map_err(|_| error));
+    desk.inspect_err(|error| warn!("Tasks of this worker cannot use `hq task notify`: {error:#}")).ok()
 }
 
 /// Programs find this program in the variable `HQ`, and the key to say something to those who watch in `HQ_ACCESS_KEY`.
-fn runners(config: &WorkerConfig, desk: &Path) -> anyhow::Result<Runners> {
+fn runners(config: &WorkerConfig, desk: Option<Arc<NotifyDesk>>) -> anyhow::Result<Runners> {
     let mut options = ProgramOptions::new(Arc::new(config.resources.clone()), config.work_dir.as_str());
     if let Ok(hq) = std::env::current_exe() {
         options.env.push((b"HQ".to_vec(), hq.as_os_str().as_bytes().to_vec()));
     }
-    options.notify = Some(Arc::new(NotifyDesk::open(desk)?));
+    options.notify = desk;
     let programs = ProgramRunner::new(options).context("cannot start the threads that start programs")?;
     Ok(Runners::new().with(PROGRAM_KIND, Arc::new(programs)))
 }
