@@ -33,6 +33,7 @@ mod parse;
 mod program;
 mod server;
 mod view;
+mod way_back;
 mod worker;
 
 #[cfg(test)]

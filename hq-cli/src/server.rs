@@ -1,4 +1,7 @@
-use std::sync::Arc;
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use hq_client::{CallError, Client, Details, EventStream, OutputStream};
 use hq_core::{
@@ -7,14 +10,78 @@ use hq_core::{
 };
 use tracing::warn;
 
+use crate::way_back::{Resume, WayBack};
+
 /// The connection to a server.
 #[derive(Debug)]
-pub(crate) struct Server(Arc<Client>);
+pub(crate) struct Server {
+    first: Connection,
+    way_back: Option<WayBack>,
+}
+
+/// A connection, and the one that was made when it was lost.
+#[derive(Debug)]
+struct Connection {
+    client: Arc<Client>,
+    next: OnceLock<Box<Self>>,
+}
+
+impl Connection {
+    const fn new(client: Arc<Client>) -> Self {
+        Self { client, next: OnceLock::new() }
+    }
+
+    fn last(&self) -> &Self {
+        let mut last = self;
+        while let Some(next) = last.next.get() {
+            last = next;
+        }
+        last
+    }
+}
 
 impl Server {
     /// The server that this client is connected to.
     pub(crate) const fn over(client: Arc<Client>) -> Self {
-        Self(client)
+        Self { first: Connection::new(client), way_back: None }
+    }
+
+    /// The same; with a timeout it is looked for when it goes away.
+    ///
+    /// # Errors
+    /// As [`Server::call`].
+    pub(crate) async fn resuming(mut self, resume: Resume, server_dir: &Path) -> Result<Self, CallError> {
+        if let Some(timeout) = resume.timeout() {
+            let uid = self.client().server_info().await?.server_uid;
+            self.way_back = Some(WayBack::new(server_dir.to_owned(), uid, timeout));
+        }
+        Ok(self)
+    }
+
+    fn client(&self) -> &Client {
+        &self.first.last().client
+    }
+
+    /// The server went away: returns when it is there again. False where nobody looks for it.
+    ///
+    /// # Errors
+    /// If it does not come back in time, or another one is there.
+    pub(crate) async fn come_back(&self) -> anyhow::Result<bool> {
+        let Some(way_back) = &self.way_back else { return Ok(false) };
+        let last = self.first.last();
+        let client = Arc::new(way_back.find().await?);
+        // Who looked for it at the same time may have found it first.
+        let _ = last.next.set(Box::new(Connection::new(client)));
+        Ok(true)
+    }
+
+    /// The same jobs by their ids, where `last` and `all` may be others once the server has come back.
+    pub(crate) async fn settle(&self, jobs: Selector) -> Result<Selector, CallError> {
+        if self.way_back.is_none() || matches!(jobs, Selector::Ids(_)) {
+            return Ok(jobs);
+        }
+        let ids = self.jobs(jobs).await?.into_iter().map(|job| job.id.0);
+        Ok(Selector::Ids(IdList::from_numbers(ids).unwrap_or_default()))
     }
 
     /// Asks and waits for the answer.
@@ -25,18 +92,23 @@ impl Server {
     /// # Cancel safety
     /// Dropped, nobody waits for the answer any more; what was asked for may have been done.
     pub(crate) async fn call(&self, request: ClientRequest) -> Result<ClientReply, CallError> {
-        self.0.call(request).await
+        self.client().call(request).await
     }
 
-    /// Waits for something that has happened too when the server goes away.
+    /// Waits for something that has happened too when the server goes away, unless it is to be looked for: then the wait
+    /// goes on with the server that comes back.
     ///
     /// # Errors
-    /// As [`Server::call`], but not for a lost connection.
-    pub(crate) async fn wait(&self, request: ClientRequest) -> Result<(), CallError> {
-        match self.call(request).await {
-            Ok(ClientReply::Done) | Err(CallError::Lost(_)) => Ok(()),
-            Ok(other) => Err(unexpected(other)),
-            Err(error) => Err(error),
+    /// As [`Server::call`], but not for a lost connection; and as [`Server::come_back`].
+    pub(crate) async fn wait(&self, request: ClientRequest) -> anyhow::Result<()> {
+        loop {
+            match self.call(request.clone()).await {
+                Ok(ClientReply::Done) => return Ok(()),
+                Ok(other) => return Err(unexpected(other).into()),
+                Err(CallError::Lost(_)) if self.come_back().await? => {}
+                Err(CallError::Lost(_)) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -45,7 +117,7 @@ impl Server {
     /// # Errors
     /// Where the link is gone; a refusal comes with the first item.
     pub(crate) async fn listen(&self, job: JobId) -> Result<OutputStream, CallError> {
-        self.0.listen(job).await
+        self.client().listen(job).await
     }
 
     /// Submits, in as many messages as it takes: all of it or nothing.
@@ -53,7 +125,7 @@ impl Server {
     /// # Errors
     /// As [`Server::call`].
     pub(crate) async fn submit_all(&self, job: JobTarget, submits: Vec<Submit>) -> Result<JobId, CallError> {
-        self.0.submit_all(job, submits).await
+        self.client().submit_all(job, submits).await
     }
 
     /// Submits, and listens from the beginning.
@@ -61,32 +133,32 @@ impl Server {
     /// # Errors
     /// As [`Server::call`].
     pub(crate) async fn submit_listening(&self, submit: Submit) -> Result<(JobId, OutputStream), CallError> {
-        self.0.submit_listening(submit).await
+        self.client().submit_listening(submit).await
     }
 
     /// Lines of jobs, by id.
     pub(crate) async fn jobs(&self, jobs: Selector) -> Result<Vec<JobInfo>, CallError> {
-        self.0.jobs(jobs).await
+        self.client().jobs(jobs).await
     }
 
     /// Jobs with all they are made of, by id and piece by piece.
     pub(crate) fn details(&self, jobs: Selector, part: DetailPart) -> Details<'_> {
-        self.0.details(jobs, part)
+        self.client().details(jobs, part)
     }
 
     /// The same of one job.
     pub(crate) fn job_details(&self, job: JobId, part: DetailPart) -> Details<'_> {
-        self.0.details(Selector::Ids(IdList::range(job.0, 1)), part)
+        self.client().details(Selector::Ids(IdList::range(job.0, 1)), part)
     }
 
     /// The one job that is selected in one piece, if it is there.
     pub(crate) async fn whole_job(&self, job: Selector, bodies: bool) -> Result<Option<JobDetail>, CallError> {
-        Ok(self.0.whole_details(job, bodies).await?.into_iter().next())
+        Ok(self.client().whole_details(job, bodies).await?.into_iter().next())
     }
 
     /// All jobs in one piece.
     pub(crate) async fn whole_jobs(&self) -> Result<Vec<JobDetail>, CallError> {
-        self.0.whole_details(Selector::All, false).await
+        self.client().whole_details(Selector::All, false).await
     }
 
     /// The one job that is selected, if it is there.
@@ -96,7 +168,7 @@ impl Server {
 
     /// Why a task that has not ended is where it is.
     pub(crate) async fn explain(&self, job: JobId, task: TaskNumber) -> Result<Explanation, CallError> {
-        self.0.explain(job, task).await
+        self.client().explain(job, task).await
     }
 
     /// Events from number `from` on, or from now on; of these jobs, or of all that happens.
@@ -105,12 +177,12 @@ impl Server {
         from: Option<Seq>,
         jobs: Option<Vec<JobId>>,
     ) -> Result<EventStream, CallError> {
-        self.0.subscribe(from, jobs).await
+        self.client().subscribe(from, jobs).await
     }
 
     /// Workers, by id.
     pub(crate) async fn workers(&self, workers: Selector) -> Result<Vec<WorkerInfo>, CallError> {
-        self.0.workers(workers).await
+        self.client().workers(workers).await
     }
 }
 

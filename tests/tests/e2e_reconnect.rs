@@ -100,6 +100,46 @@ fn a_worker_that_stands_still_is_adopted_or_begins_anew() {
 }
 
 #[test]
+fn clients_that_wait_outlive_the_server_if_they_are_told_to() {
+    let mut cluster = Cluster::start_with(&JOURNAL);
+    let _worker = worker(&mut cluster, "w1", "3");
+    let script = SCRIPT.replace("$HQ_TASK_ID", "$HQ_JOB_ID");
+    let submit = |cluster: &mut Cluster, job: u32, options: &[&str]| {
+        let args = [&["submit", "--wait"], options, &["bash", "-c", &script]].concat();
+        let client = cluster.background(&args);
+        eventually("it waits", || client.printed(), |text| text.contains("Waiting for job"));
+        until_file(cluster, &format!("ran-{job}"));
+        client
+    };
+    let mut patient = submit(&mut cluster, 1, &["--fail-exit-code=7", "--reconnect-timeout=60s"]);
+    let mut hasty = submit(&mut cluster, 2, &["--reconnect-timeout=100ms"]);
+    let mut plain = submit(&mut cluster, 3, &[]);
+    let mut stream = cluster.background(&["journal", "stream", "--reconnect-timeout=60s"]);
+    eventually("starts are told", || stream.printed(), |text| text.matches("task-started").count() == 3);
+    cluster.server().kill();
+    assert_eq!(plain.wait(), 0, "as ever");
+    assert_eq!(hasty.wait(), 1);
+    assert!(hasty.printed().contains("did not come back within 100ms"), "{}", hasty.printed());
+    cluster.start_server(&JOURNAL);
+    assert!(patient.is_running());
+    cluster.submit(&["--array=1-3", "sleep", "0"]);
+    (1..=3).for_each(|job| let_go(&cluster, job));
+    assert_eq!(patient.wait(), 0, "{}", patient.printed());
+    eventually("ends are told", || stream.printed(), |text| text.matches("job-completed").count() == 4);
+    // A stop is not told from a death: it is waited for, and another server is no substitute.
+    cluster.hq(&["server", "stop"]).ok();
+    assert_eq!(cluster.server().wait(), 0);
+    cluster.start_server(&[]);
+    assert_eq!(stream.wait(), 1);
+    let printed = stream.printed();
+    assert!(printed.contains("is another one now"), "{printed}");
+    // Nothing is missing and nothing doubled in what the stream told.
+    let events = |kind: &str| printed.matches(&format!("\"type\":\"{kind}\"")).count();
+    let told = ["server-start", "job-created", "task-started", "task-finished", "job-completed"].map(events);
+    assert_eq!(told, [2, 4, 6, 6, 4], "{printed}");
+}
+
+#[test]
 fn the_timeout_belongs_to_the_policy() {
     let cluster = Cluster::start();
     let args = ["worker", "start", "--cpus=1", "--detect-resources=none", "--reconnect-timeout=5s"];

@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(crate) async fn watch(server: &Server, jobs: Selector, until_closed: bool, out: &mut Output) -> anyhow::Result<()> {
     let mut end = pin!(server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed }));
     if out.mode() != Mode::Cli {
-        return Ok(end.await?);
+        return end.await;
     }
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -2,7 +2,7 @@ use std::{future::ready, path::Path};
 
 use hq_client::{CallError, EventBatch, EventStream};
 use hq_core::{ClientReply, ClientRequest, Selector, Seq, ServerInfo, WallTime};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::{FileLog, rebuilt::rebuilt};
 use crate::{
@@ -22,6 +22,8 @@ pub(crate) struct Past {
     pub(crate) stream: EventStream,
     /// What is told already although it may come again: nothing after this moment.
     pub(crate) until: WallTime,
+    /// Number of the last event that has been told.
+    pub(crate) last: Seq,
 }
 
 /// Prints what has happened since the server's journal, or else the server, began: out of the journal file where it
@@ -34,14 +36,39 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         ClientReply::Server(info) => info,
         other => return Err(unexpected(other).into()),
     };
-    let mut printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
-    let mut log = journal(server, &info).await?;
+    let printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    tell_from(server, out, &info, printer, None).await
+}
+
+/// Prints what has happened since event `last` (none: since the beginning), as [`tell_past`] does, and what follows.
+///
+/// # Errors
+/// As [`tell_past`].
+pub(crate) async fn tell_missed(server: &Server, out: &mut Output, last: Seq) -> anyhow::Result<Past> {
+    let info = match server.call(ClientRequest::ServerInfo).await? {
+        ClientReply::Server(info) => info,
+        other => return Err(unexpected(other).into()),
+    };
+    let printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    tell_from(server, out, &info, printer, Some(last)).await
+}
+
+async fn tell_from(
+    server: &Server,
+    out: &mut Output,
+    info: &ServerInfo,
+    mut printer: Printer,
+    after: Option<Seq>,
+) -> anyhow::Result<Past> {
+    let mut last = after.unwrap_or_default();
+    let mut log = journal(server, info).await?;
     let from = match &mut log {
         Some(log) => {
-            printer.read(log, out)?;
+            printer.read(log, after, out)?;
+            last = last.max(log.last());
             log.next_seq()
         }
-        None => Seq(1),
+        None => last.next(),
     };
     let mut stream = server.subscribe(Some(from), None).await?;
     let mut until = WallTime(0);
@@ -58,18 +85,25 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
                 // What the server does not remember is in the file by now, behind what was read: nothing is told twice.
                 Ok(EventBatch::Reset { .. }) if let Some(log) = &mut log => {
                     flush(server).await?;
-                    printer.read(log, out)?;
+                    printer.read(log, after, out)?;
+                    last = last.max(log.last());
                     stream = server.subscribe(Some(log.next_seq()), None).await?;
                 }
                 Ok(EventBatch::Events(events)) => {
+                    last = events.last().map_or(last, |event| last.max(event.seq));
                     let fresh = events.iter().filter(|event| event.at > until);
                     fresh.for_each(|event| printer.told.tell(event, &mut printer.lines));
+                }
+                Ok(EventBatch::Reset { .. }) if after.is_some() => {
+                    warn!(
+                        "Some events are lost: the server does not remember them, and its journal cannot be read here"
+                    );
                 }
                 Ok(EventBatch::Reset { .. }) => {
                     debug!("the server does not remember all that happened; it is told by what is there now");
                     let workers = server.workers(Selector::All).await?;
                     let jobs = server.whole_jobs().await?;
-                    let events = rebuilt(&info, &workers, &jobs);
+                    let events = rebuilt(info, &workers, &jobs);
                     until = events.last().map_or(until, |event| event.at);
                     events.iter().for_each(|event| printer.told.tell(event, &mut printer.lines));
                 }
@@ -80,7 +114,7 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         }
         if count == 0 {
             printer.finish(out)?;
-            return Ok(Past { told: printer.told, stream, until });
+            return Ok(Past { told: printer.told, stream, until, last });
         }
     }
 }
@@ -128,11 +162,14 @@ struct Printer {
 }
 
 impl Printer {
-    /// Prints what the file has behind what was read of it.
-    fn read(&mut self, log: &mut FileLog, out: &mut Output) -> anyhow::Result<()> {
+    /// Prints what the file has behind what was read of it, and behind event `after`.
+    fn read(&mut self, log: &mut FileLog, after: Option<Seq>, out: &mut Output) -> anyhow::Result<()> {
         while log.tell(&mut self.told, &mut self.lines)? {
             // A stop belongs to an earlier life of the server.
             self.lines.retain(|line| line.kind() != "server-stop");
+            if after.is_some_and(|after| log.last() <= after) {
+                self.lines.clear();
+            }
             self.print(out)?;
         }
         Ok(())

@@ -58,6 +58,11 @@ impl FileLog {
         Ok(Some(record))
     }
 
+    /// The last record that was told.
+    pub(crate) fn last(&self) -> Seq {
+        self.chronicle.last()
+    }
+
     /// The record after the last one.
     pub(crate) fn next_seq(&self) -> Seq {
         self.chronicle.last().next()

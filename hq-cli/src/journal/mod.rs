@@ -5,5 +5,5 @@ mod file;
 mod rebuilt;
 pub(crate) mod report;
 
-pub(crate) use feed::{Past, tell_past};
+pub(crate) use feed::{Past, tell_missed, tell_past};
 pub(crate) use file::FileLog;

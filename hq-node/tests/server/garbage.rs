@@ -1,9 +1,10 @@
 //! Whatever peers and shells do: no panic, no gap in the journal, nothing after the end.
 
 use hq_core::{
-    Blob, Call, ClientRequest, Epoch, FromWorker, GrantId, IdList, JobId, JobSpec, JobState, JobTarget, LaneReport,
-    LinkId, LossReason, Ordinal, OrdinalRange, Outcome, Parts, Profile, Report, Request, RequestId, RunEnd, Selector,
-    Seq, Span, Submit, TaskIds, TaskNumber, WorkerConfig, WorkerResources, idlist::Run,
+    Blob, Call, ClientRequest, Epoch, FromWorker, GrantId, HeldGrant, IdList, JobId, JobSpec, JobState, JobTarget,
+    LaneReport, LinkId, LossReason, OnServerLost, Ordinal, OrdinalRange, Outcome, Parts, Profile, Report, Request,
+    RequestId, Resume, RunEnd, Selector, Seq, Span, Submit, TaskIds, TaskNumber, ToWorker, WorkerConfig, WorkerId,
+    WorkerResources, idlist::Run,
 };
 use hq_node::{PeerRole, ServerInput};
 use proptest::prelude::*;
@@ -57,13 +58,26 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
         let mut config = WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap());
         config.heartbeat = if heartbeat < 3 { Span(heartbeat) } else { Span::secs(heartbeat) };
         config.time_limit = (heartbeat == 4).then_some(Span::secs(9));
+        if heartbeat % 2 == 1 {
+            config.on_server_lost = OnServerLost::Reconnect { timeout: Span::secs(60) };
+        }
         FromWorker::Hello(Box::new(config))
+    });
+    let held = (grant(), prop::option::of((number().prop_map(Ordinal), number().prop_map(Span))), ranges());
+    let held = held.prop_map(|(grant, running, backlog)| HeldGrant { grant, running, backlog });
+    let reports = prop::collection::vec((number(), prop::collection::vec(lane(), 0..3)), 0..3);
+    let resume = (1u32..4, any::<bool>(), number(), prop::collection::vec(held, 0..4), reports);
+    let resume = resume.prop_map(|(worker, is_true, acked, grants, reports)| {
+        let reports = reports.into_iter().map(|(seq, lanes)| Report { seq, lanes }).collect();
+        let (worker, token) = (WorkerId(worker), u64::from(is_true));
+        FromWorker::Resume(Box::new(Resume { worker, epoch: Epoch(1), token, acked, reports, grants }))
     });
     let report = (number(), prop::collection::vec(lane(), 0..3));
     prop_oneof![
         3 => hello,
         6 => report.prop_map(|(seq, lanes)| FromWorker::Report(Report { seq, lanes })),
         2 => (grant(), 0u32..3, ranges()).prop_map(|(grant, n, tasks)| FromWorker::Recalled { grant, n, tasks }),
+        2 => resume,
         1 => Just(FromWorker::Heartbeat),
         1 => reason().prop_map(|reason| FromWorker::Leaving { reason }),
     ]
@@ -142,6 +156,21 @@ fn step() -> impl Strategy<Value = Result<ServerInput, Span>> {
     ]
 }
 
+/// Whoever is to know its secret does.
+fn know_tokens(rig: &Rig, input: &mut ServerInput) {
+    let ServerInput::FromWorker { messages, .. } = input else { return };
+    for message in messages {
+        let FromWorker::Resume(resume) = message else { continue };
+        let welcome = rig.to_worker.values().flatten().find_map(|said| match said {
+            ToWorker::Welcome(welcome) if welcome.worker == resume.worker => Some(welcome),
+            _ => None,
+        });
+        if let Some(welcome) = welcome.filter(|_| resume.token == 1) {
+            resume.token = welcome.token;
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -156,7 +185,8 @@ proptest! {
         let mut rig = Rig::with(config, vec![]);
         for step in steps {
             match step {
-                Ok(input) => {
+                Ok(mut input) => {
+                    know_tokens(&rig, &mut input);
                     // A shell never uses the name of a link twice.
                     if matches!(&input, ServerInput::LinkUp { link, .. } if rig.closed.contains(link)) {
                         continue;

@@ -10,7 +10,7 @@ use super::{
     world::{Down, Event, Up, World},
 };
 use crate::{
-    hostile,
+    Planted, hostile,
     invariants::{Freshness, What},
 };
 
@@ -62,13 +62,16 @@ impl World {
                 started: WallTime(WALL + self.now.0),
                 ..ServerInfo::default()
             },
-            journal: self.sim.journal,
+            journal: self.sim.journal && self.sim.planted != Some(Planted::EarlyAnswers),
             idle_timeout: None,
             feed_bytes: 1 << 16,
             token_seed: self.sim.seed,
             adopt_timeout: self.sim.adopt_timeout,
         };
-        let history = (1..).map(Seq).zip(self.server.disk.iter().cloned());
+        let planted = self.sim.planted;
+        let records = self.server.disk.iter().cloned();
+        let records = records.map(|record| planted.map_or(record.clone(), |planted| planted.history(record)));
+        let history = (1..).map(Seq).zip(records);
         let (orders, placements) = if self.sim.hostile {
             (hostile::orders(self.sim.seed), hostile::placements(self.sim.seed))
         } else {
@@ -96,6 +99,10 @@ impl World {
         let kept = self.rng.below(self.server.pending.len() as u64 + 1);
         let kept: Vec<Record> = self.server.pending.drain(..).take(kept as usize).flatten().collect();
         self.server.disk.extend(kept);
+        if self.sim.planted == Some(Planted::LostAppend) {
+            let safe = self.server.disk.len();
+            self.server.disk.truncate(safe - safe.min(self.rng.range(1, 20) as usize));
+        }
         self.leave_links();
         let down = Span(self.rng.range(1_000, 3_000_000));
         self.plan(self.now.after(down), Event::Boot);
@@ -272,12 +279,37 @@ impl World {
                 self.watch.see(at, What::Told(worker, message));
             }
         }
+        let messages = self.spoil(link, messages);
         let Some(arrives) = self.net.down(self.now, link) else { return };
         let doubled = self.rng.chance(self.doubled_percent());
         // A link never changes the order: a second one comes right behind the first, before what was said later.
         let times = |message: &ToWorker| if doubled && says_again(message) { 2 } else { 1 };
         let said = messages.into_iter().flat_map(|message| vec![message.clone(); times(&message)]).collect();
         self.plan(arrives, Event::ToWorker(link, Down::Said(said)));
+    }
+
+    /// What a planted fault makes of it.
+    fn spoil(&mut self, link: LinkId, messages: Vec<ToWorker>) -> Vec<ToWorker> {
+        let Some(planted) = self.sim.planted else { return messages };
+        let mut said = Vec::new();
+        for message in messages {
+            if planted == Planted::DoubleAssignment && matches!(message, ToWorker::Open(_)) {
+                let others = self.workers.iter().filter(|other| other.is_alive()).filter_map(|other| other.link);
+                if let Some(other) = others.into_iter().find(|other| *other != link)
+                    && let Some(at) = self.net.down(self.now, other)
+                {
+                    self.plan(at, Event::ToWorker(other, Down::Said(vec![message.clone()])));
+                }
+            }
+            let (through, answer) = planted.down(message, &mut self.rng);
+            said.extend(through);
+            if let Some(answer) = answer
+                && let Some(at) = self.net.up(self.now, link)
+            {
+                self.plan(at, Event::ToServer(link, Up::Worker(vec![answer], Freshness::New)));
+            }
+        }
+        said
     }
 
     /// What clients are told is safe.

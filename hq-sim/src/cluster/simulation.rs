@@ -1,7 +1,7 @@
 use hq_core::{ClientRequest, JobTarget, Span, Submit, Tick, WorkerConfig};
 
 use super::{Faults, Mishap, world::World};
-use crate::{report::Report, trace::Trace};
+use crate::{Planted, report::Report, trace::Trace};
 
 /// What is to be simulated.
 ///
@@ -40,6 +40,8 @@ pub struct Simulation {
     pub(super) hostile: bool,
     /// How long a new life of the server waits for workers of the one before.
     pub(crate) adopt_timeout: Span,
+    /// What no sound engine does.
+    pub(super) planted: Option<Planted>,
 }
 
 /// What a client does.
@@ -91,6 +93,7 @@ impl Simulation {
             patience: None,
             hostile: false,
             adopt_timeout: Span::secs(60),
+            planted: None,
         }
     }
 
@@ -152,6 +155,13 @@ impl Simulation {
 
     pub(crate) const fn with_hostile_policies(mut self) -> Self {
         self.hostile = true;
+        self
+    }
+
+    /// Puts a fault in on purpose.
+    #[must_use]
+    pub const fn plant(mut self, planted: Planted) -> Self {
+        self.planted = Some(planted);
         self
     }
 

@@ -8,6 +8,7 @@ use super::{
     world::{Down, Event, Up, World},
 };
 use crate::{
+    Planted,
     body::RunSpec,
     invariants::{Freshness, What},
 };
@@ -161,6 +162,9 @@ impl World {
                 WorkerOutput::Send(messages) => self.send_up(worker, messages),
                 WorkerOutput::Start(order) => {
                     self.watch.see(at, What::Started(id, &order));
+                    if self.sim.planted == Some(Planted::DoubleStart) {
+                        self.watch.see(at, What::Started(id, &order));
+                    }
                     self.start_run(worker, &order);
                 }
                 WorkerOutput::Stop { run, how } => self.stop_run(worker, run, how),
@@ -196,6 +200,10 @@ impl World {
     }
 
     fn stop_run(&mut self, worker: usize, run: RunId, how: StopHow) {
+        if self.sim.planted == Some(Planted::DeafToStop) {
+            self.workers[worker].runs.remove(&run);
+            return;
+        }
         let host = &mut self.workers[worker];
         let obeys = how != StopHow::Interrupt || host.rng.chance(60);
         let Some((_, id)) = host.runs.get(&run).copied().filter(|_| obeys) else { return };
@@ -207,7 +215,10 @@ impl World {
         self.plan(self.now.after(after), Event::RunEnds { worker, run, token, how });
     }
 
-    fn send_up(&mut self, worker: usize, messages: Vec<FromWorker>) {
+    fn send_up(&mut self, worker: usize, mut messages: Vec<FromWorker>) {
+        if let Some(planted) = self.sim.planted {
+            messages.retain(|message| planted.up(message));
+        }
         let Some(link) = self.workers[worker].link else { return };
         let Some(at) = self.net.up(self.now, link) else { return };
         for message in &messages {

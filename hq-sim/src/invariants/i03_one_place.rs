@@ -6,7 +6,7 @@ use super::{Invariant, Step, What};
 use crate::model::each;
 
 /// I3: a task is in at most one grant, a gang is a set of different workers, and what the core says of a running task is what
-/// the grant says.
+/// the grant says. A run that begins belongs to its grant, and to its worker.
 #[derive(Debug, Default)]
 pub struct OnePlace {
     touched: BTreeSet<Ordinal>,
@@ -38,6 +38,16 @@ impl Invariant for OnePlace {
                 Fact::TaskStarted { task, .. } => _ = self.touched.insert(*task),
                 _ => {}
             },
+            What::Started(worker, order) => {
+                // Of one that is closed for the books the worker may not know yet.
+                let Some(grant) = step.model.grants.get(&order.run.grant) else { return Ok(()) };
+                if grant.workers.first() != Some(&worker) {
+                    return Err(format!("run {} begins on worker {worker}, and not on {:?}", order.run, grant.workers));
+                }
+                if !grant.tasks.contains(&order.run.task) {
+                    return Err(format!("run {} begins and does not belong to its grant any more", order.run));
+                }
+            }
             What::Settled(core) => {
                 for id in std::mem::take(&mut self.touched) {
                     let Some(task) = step.model.tasks.get(&id).filter(|task| task.state == TaskState::Running) else {

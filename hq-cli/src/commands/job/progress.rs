@@ -1,7 +1,7 @@
 use hq_core::Selector;
 use tracing::warn;
 
-use crate::{commands::watch::watch, context::Context, parse};
+use crate::{commands::watch::watch, context::Context, parse, way_back::Resume};
 
 /// Options of `job progress`.
 #[derive(Debug, clap::Args)]
@@ -10,14 +10,17 @@ pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
     #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
+    #[command(flatten)]
+    resume: Resume,
 }
 
 /// Shows how far jobs are until they have ended.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let server = context.server().await?;
-    if server.jobs(args.selector.clone()).await?.is_empty() {
+    let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
+    let jobs = server.settle(args.selector).await?;
+    if server.jobs(jobs.clone()).await?.is_empty() {
         warn!("There are no jobs to wait for");
         return Ok(());
     }
-    watch(&server, args.selector, true, &mut context.out).await
+    watch(&server, jobs, true, &mut context.out).await
 }

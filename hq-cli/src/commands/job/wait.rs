@@ -1,11 +1,11 @@
 use hq_core::{ClientRequest, Selector};
 
-use crate::{commands::outcome::FailExitCode, context::Context, parse};
+use crate::{commands::outcome::FailExitCode, context::Context, parse, way_back::Resume};
 
 /// Options of `job wait`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  hq job wait last\n  hq job wait 1-10\n  hq job wait all --without-close\n  hq job wait 5 --fail-exit-code"
+    after_help = "Examples:\n  hq job wait last\n  hq job wait 1-10\n  hq job wait all --without-close\n  hq job wait 5 --fail-exit-code\n  hq job wait all --reconnect-timeout 1h"
 )]
 pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
@@ -16,13 +16,14 @@ pub(crate) struct Args {
     without_close: bool,
     #[command(flatten)]
     exit: FailExitCode,
+    #[command(flatten)]
+    resume: Resume,
 }
 
 /// Waits until jobs have ended, or the server is gone.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let server = context.server().await?;
-    let jobs = args.exit.resolve(&server, args.selector).await?;
-    let request = ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close };
-    server.wait(request).await?;
+    let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
+    let jobs = server.settle(args.exit.resolve(&server, args.selector).await?).await?;
+    server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close }).await?;
     args.exit.check(&server, jobs).await
 }

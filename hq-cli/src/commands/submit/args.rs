@@ -6,7 +6,7 @@ use super::{
     Options,
     on_notify::{OnNotify, on_notify},
 };
-use crate::{commands::outcome::FailExitCode, parse};
+use crate::{commands::outcome::FailExitCode, parse, way_back::Resume};
 
 /// Options of `submit`.
 #[derive(Clone, Debug, clap::Args)]
@@ -42,6 +42,8 @@ pub(crate) struct Args {
     pub(super) progress: bool,
     #[command(flatten)]
     pub(super) exit: FailExitCode,
+    #[command(flatten)]
+    pub(super) resume: Resume,
     /// With --wait or --progress: run this for each message of a task (`hq task notify`), which is its last argument
     #[arg(long, value_name = "COMMAND", value_parser = parse::reader(on_notify))]
     pub(super) on_notify: Option<OnNotify>,

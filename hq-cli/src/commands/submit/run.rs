@@ -28,16 +28,19 @@ use crate::{
 
 /// Submits a program as a job.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let (wait, progress, output, exit) = (args.wait, args.progress, args.output, args.exit);
+    let (wait, progress, output, exit, resume) = (args.wait, args.progress, args.output, args.exit, args.resume);
     let on_notify = args.on_notify.clone();
     if exit.is_given() && !wait && !progress {
         bail!("--fail-exit-code needs --wait or --progress");
+    }
+    if resume.timeout().is_some() && (output || on_notify.is_some() || !wait && !progress) {
+        bail!("--reconnect-timeout needs --wait or --progress, without --output and --on-notify");
     }
     if output && context.out.mode() == Mode::Json {
         bail!("JSON output mode doesn't support job output");
     }
     let submit = prepare(args, &mut context.out)?;
-    let server = context.server().await?;
+    let server = context.server().await?.resuming(resume, &context.global.server_dir).await?;
     let listener = match on_notify {
         Some(program) if wait || progress => Some(Listener::start(&server, program).await?),
         Some(_) => bail!("--on-notify needs --wait or --progress"),
