@@ -48,6 +48,9 @@ pub enum PruneError {
 /// # Errors
 /// Where it is in use, damaged or no journal; it is as it was then.
 pub fn prune_journal(path: &Path) -> Result<Condensed, PruneError> {
+    // Opening would make one.
+    let there = std::fs::symlink_metadata(path);
+    there.map_err(|source| OpenError::Io { action: "open", path: path.to_owned(), source })?;
     let options = FileOptions { condenser: Some(condenser), ..FileOptions::default() };
     let (mut journal, _) = FileJournal::open(path, options, Arc::new(|_| {}))?;
     let (sender, done) = std::sync::mpsc::channel();

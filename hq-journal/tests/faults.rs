@@ -133,6 +133,10 @@ fn whatever_fails_and_is_lost_what_was_called_safe_is_there() {
             failed += u64::from(reached.failed);
             went_on += u64::from(reached.safe == 37);
             for (kept, disk) in crashes(&disk, first) {
+                // The extremes are nearly always alike.
+                if kept != "some" && !first.is_multiple_of(3) {
+                    continue;
+                }
                 check(&disk, reached, SEGMENT, &format!("operation {first}, {count} fail, {kept} kept"));
             }
         }

@@ -51,6 +51,9 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "explain", "9", "0"],
     &["task", "notify", "hello"],
     &["journal", "flush"],
+    &["journal", "prune"],
+    &["journal", "prune", "none/journal"],
+    &["journal", "repair", "none"],
     &["doc", "resources"],
 ];
 

@@ -93,7 +93,7 @@ pub enum RepairError {
     #[error("what is left of the journal contradicts itself: {0}")]
     Salvage(String),
     /// The system refused something.
-    #[error("cannot repair the journal: {0}")]
+    #[error("cannot repair the journal")]
     Io(#[from] io::Error),
 }
 
