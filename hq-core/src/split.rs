@@ -1,27 +1,32 @@
+use std::iter::from_fn;
+
 use crate::{DepKind, Deps, IdList, Submit, TaskIds, TaskNumber};
 
 impl Submit {
     /// The same tasks as several submits of at most about `max` bytes each, as far as single tasks allow. What all tasks share is
     /// in each of them.
-    pub fn split(self, max: usize) -> Vec<Self> {
+    pub fn split(self, max: usize) -> impl Iterator<Item = Self> {
         let n = self.ids.count();
-        if self.weight() <= max || n < 2 {
-            return vec![self];
-        }
+        let is_small = self.weight() <= max || n < 2;
         let own = self.parts.weight() + self.deps.weight() + 3 * self.profile_of.len();
         let room = max.saturating_sub(self.weight() - own).max(max / 4);
-        let (mut pieces, mut from) = (Vec::new(), 0);
-        while from < n {
+        let (mut whole, mut from) = (Some(self), 0);
+        from_fn(move || {
+            let submit = whole.take_if(|_| is_small || from == n);
+            if is_small || submit.is_some() {
+                return submit.filter(|_| is_small);
+            }
+            let whole = whole.as_ref()?;
             let (mut to, mut bytes) = (from, 0);
             while to < n && (bytes < room || to == from) {
-                let part = if self.parts.is_empty() { 0 } else { self.parts.get(to).len() + 5 };
-                bytes += part + 6 * self.deps.of(to).len() + 8;
+                let part = if whole.parts.is_empty() { 0 } else { whole.parts.get(to).len() + 5 };
+                bytes += part + 6 * whole.deps.of(to).len() + 8;
                 to += 1;
             }
-            pieces.push(self.slice(from, to - from));
+            let piece = whole.slice(from, to - from);
             from = to;
-        }
-        pieces
+            Some(piece)
+        })
     }
 
     /// Tasks `from..from + len`.
@@ -63,13 +68,13 @@ mod tests {
         let profile = Profile::new(Request::cpus(1).unwrap());
         let given = TaskIds::Given(ids.clone());
         let mut whole = Submit::array(target, given, "program", Blob::from(&b"shared"[..]), profile.clone());
-        assert_eq!(whole.clone().split(1 << 20), [whole.clone()]);
+        assert_eq!(whole.clone().split(1 << 20).collect::<Vec<_>>(), [whole.clone()]);
         whole.parts = Parts::new((0..n).map(|i| "x".repeat(i as usize * 20))).unwrap();
         whole.profiles.push(profile);
         whole.profile_of = (0..n).map(|i| (i % 2) as u16).collect();
         let row = |i: u64| ids.get(i.wrapping_sub(1)).map(|on| (TaskNumber(on), DepKind::AnyEnd));
         whole.deps = Deps::new((0..n).map(row)).unwrap();
-        let pieces = whole.clone().split(2000);
+        let pieces: Vec<Submit> = whole.clone().split(2000).collect();
         assert!(pieces.len() > 3 && pieces.iter().all(|piece| piece.check().is_ok()));
         let mut at = 0;
         for piece in &pieces {

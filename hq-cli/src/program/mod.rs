@@ -6,5 +6,5 @@ mod limits;
 mod placeholders;
 
 pub(crate) use entries::{with_empty_ones, with_gaps};
-pub(crate) use limits::{ENTRY_MAX, PAYLOAD_MAX, check, too_much};
+pub(crate) use limits::{ENTRIES_MAX, ENTRY_MAX, PAYLOAD_MAX, check, too_much};
 pub(crate) use placeholders::{has_cwd, unknown, unknown_in_stream};

@@ -1,6 +1,7 @@
 //! What data of the engine looks like, as text and as JSON. Pure: the same data gives the same text; the moment of
 //! looking is an argument.
 
+mod aborted;
 mod dump;
 mod event_json;
 mod event_line;
@@ -25,6 +26,7 @@ mod worker_info;
 mod worker_json;
 mod worker_list;
 
+pub(crate) use aborted::{abort_reason, awaited_jobs, why_aborted};
 pub(crate) use dump::{LiveTasks, dump_rest, dump_tasks};
 pub(crate) use event_json::{EventLines, server_stop};
 #[cfg(test)]

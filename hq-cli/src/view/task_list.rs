@@ -1,6 +1,8 @@
+use std::borrow::Cow;
+
 use hq_core::{JobDetail, TaskInfo, TaskState, WallTime};
 
-use super::{TaskRow, host_names, state::task_color};
+use super::{TaskRow, abort_reason, host_names, state::task_color};
 use crate::output::{Align, Cell, Table, makespan};
 
 const ERROR_MAX: usize = 16;
@@ -40,7 +42,7 @@ impl TaskTable {
     pub(crate) fn row(&self, detail: &JobDetail, row: &TaskRow<'_>) -> Vec<Cell> {
         let mut cells: Vec<Cell> = if self.one_job { vec![] } else { vec![detail.info.id.to_string().into()] };
         let hosts = row.info.map(|info| host_names(detail, info)).unwrap_or_default();
-        let error = row.info.and_then(|info| info.error.as_deref()).unwrap_or_default();
+        let error = error_of(detail, row);
         cells.extend([
             row.number.to_string().into(),
             Cell::colored(row.state.label(), task_color(row.state)),
@@ -50,15 +52,25 @@ impl TaskTable {
                 hosts.into_iter().map(str::to_owned).collect()
             },
             row.info.map(|info| task_makespan(info, self.now)).unwrap_or_default().into(),
-            if self.verbose { error.into() } else { cut(error).into() },
+            if self.verbose { error.as_ref().into() } else { cut(&error).into() },
         ]);
         cells
     }
 }
 
+/// What is told of a task that did not end well: its own error, or why it was aborted.
+pub(super) fn error_of<'a>(detail: &JobDetail, row: &TaskRow<'a>) -> Cow<'a, str> {
+    match row.info.and_then(|info| info.error.as_deref()) {
+        Some(error) => error.into(),
+        None if row.state == TaskState::Aborted => abort_reason(detail, row.number).unwrap_or_default().into(),
+        None => "".into(),
+    }
+}
+
 /// Whether the error of a task is cut where not all of it is asked for.
-pub(crate) fn is_cut(row: &TaskRow<'_>) -> bool {
-    row.info.and_then(|info| info.error.as_deref()).is_some_and(|error| cut(error) != error)
+pub(crate) fn is_cut(detail: &JobDetail, row: &TaskRow<'_>) -> bool {
+    let error = error_of(detail, row);
+    cut(&error) != error
 }
 
 /// Time of the latest run; nothing for a task that waits for a run.
@@ -101,7 +113,7 @@ mod tests {
         golden("task_list_verbose.txt", &text(&jobs[2..], samples::TASK_LIST_NOW, true));
         golden("task_list_empty.txt", &text(&[], WallTime(0), false));
         let first = |job| task_rows(job, &TaskFilter::default()).next().expect("a task");
-        assert!(is_cut(&first(&jobs[2])) && !is_cut(&first(&jobs[1])));
+        assert!(is_cut(&jobs[2], &first(&jobs[2])) && !is_cut(&jobs[1], &first(&jobs[1])));
     }
 
     #[test]

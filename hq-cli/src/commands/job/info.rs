@@ -1,13 +1,13 @@
 use hq_core::{DetailPart, IdList, Selector};
 use tracing::error;
 
-use super::why::first_waiting;
+use super::why::reasons;
 use crate::{
     context::Context,
     output::{Mode, now},
     parse,
     server::{Server, missing},
-    view::{JobOutline, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows, why},
+    view::{JobOutline, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows},
 };
 
 /// Options of `job info`.
@@ -69,11 +69,9 @@ async fn print(server: &Server, jobs: Selector, context: &mut Context) -> anyhow
             context.out.table(&table)?;
             context.out.line(&line)?;
         }
-        // Scripts read the tables alone; people want to know this next.
-        if context.out.is_terminal()
-            && let Some((task, explained)) = first_waiting(server, job.detail.info.id).await?
-        {
-            why(&job.detail, task, &explained).iter().try_for_each(|line| context.out.line(line))?;
+        // Readers of tables pass over lines that have no bar.
+        for line in reasons(server, &job.detail).await? {
+            context.out.line(&line.replace('|', "\\u{7c}"))?;
         }
     }
     Ok(())

@@ -1,11 +1,12 @@
 use anyhow::{anyhow, bail};
 use hq_core::{
-    DepKind, Deps, IdList, JobDetail, JobTarget, Parts, Selector, Submit, SubmitInfo, TaskIds, TaskNumber, TaskState,
+    DepKind, Deps, IdList, JobDetail, JobTarget, Parts, Profile, Selector, Submit, SubmitInfo, TaskIds, TaskNumber,
+    TaskState,
 };
 
 use crate::{
     args::TaskStateArg,
-    commands::submit::say_submitted,
+    commands::submit::{say_submitted, warn_of_unoffered},
     context::Context,
     parse,
     view::{TaskFilter, TaskRuns},
@@ -52,8 +53,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     if submits.is_empty() {
         bail!("no task of job {} is {}", job.info.id, shown(&filter.states));
     }
+    let profiles: Vec<Profile> = submits.iter().flat_map(|submit| submit.profiles.clone()).collect();
     let job = server.submit_all(JobTarget::New(job.info.spec), submits).await?;
-    say_submitted(job, &mut context.out)
+    say_submitted(job, &mut context.out)?;
+    warn_of_unoffered(&server, &profiles).await;
+    Ok(())
 }
 
 fn shown(states: &[TaskState]) -> String {

@@ -14,7 +14,7 @@ use super::{
     plan::{Plan, usual_shell},
 };
 use crate::{
-    commands::submit::{Options, describe},
+    commands::submit::{Options, describe, warn_of_unoffered},
     context::Context,
     interrupt::Signals,
     output::Mode,
@@ -83,7 +83,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let work = async {
         let mut stream = server.subscribe(None, Some(vec![job])).await?;
         let submit = options.relations.apply(submit?);
+        let profiles = submit.profiles.clone();
         start(&server, submit, args.retries == 1).await?;
+        warn_of_unoffered(&server, &profiles).await;
         follow.follow(&mut stream, &mut context.out).await?;
         follow.print_rest(&mut context.out).await
     };
@@ -139,7 +141,11 @@ fn outputs(options: &mut Options, submit_dir: &Path) -> anyhow::Result<Option<Te
 
 async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
     match server.call(ClientRequest::OpenJob(spec)).await? {
-        ClientReply::Opened { job } => Ok(job),
+        ClientReply::Opened { job } => {
+            // However this process ends, nothing stays open.
+            server.call(ClientRequest::Bind(job)).await?;
+            Ok(job)
+        }
         other => Err(unexpected(other).into()),
     }
 }
@@ -147,7 +153,7 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
 /// Hands the tasks over; with `close`, no more will come.
 async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
     let job = submit.job.clone();
-    server.call(ClientRequest::Submit(Box::new(submit))).await?;
+    server.submit_all(job.clone(), vec![submit]).await?;
     if let (true, hq_core::JobTarget::Attach(job)) = (close, job) {
         server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
     }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use hq_core::{IdList, Parts};
 use tracing::warn;
 
-use crate::program::{ENTRY_MAX, PAYLOAD_MAX, too_much};
+use crate::program::{ENTRIES_MAX, ENTRY_MAX, too_much};
 
 pub(super) use json::read as from_json;
 pub(super) use lines::read as each_line;
@@ -74,7 +74,7 @@ impl<'a> Entries<'a> {
         self.bytes.extend_from_slice(entry);
         self.ends.push(self.bytes.len());
         self.kept.push(self.seen);
-        if self.bytes.len() + END_COST * self.ends.len() > PAYLOAD_MAX {
+        if self.bytes.len() + END_COST * self.ends.len() > ENTRIES_MAX {
             return Err(too_much(self.file));
         }
         self.skip()

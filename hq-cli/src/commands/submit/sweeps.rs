@@ -5,7 +5,7 @@ use hq_core::{Blob, Gap, IdList, Parts};
 
 use crate::{
     parse::Sweep,
-    program::{ENTRY_MAX, PAYLOAD_MAX},
+    program::{ENTRIES_MAX, ENTRY_MAX},
 };
 
 /// The values of all parameters, and how they are combined.
@@ -70,10 +70,10 @@ impl Combinations {
             longest = longest.max(values.iter().map(|value| value.len()).sum());
             let part = postcard::to_stdvec(&values)?;
             size += part.len() + 5;
-            if size > PAYLOAD_MAX {
+            if size > ENTRIES_MAX {
                 bail!(
                     "the combinations are more than {} MiB for one submit: divide them with --array",
-                    PAYLOAD_MAX >> 20
+                    ENTRIES_MAX >> 20
                 );
             }
             Ok(part)

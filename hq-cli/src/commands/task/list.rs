@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
                 let detail = &piece.detail;
                 let rows = rows.get_or_insert_with(|| LongTable::new(table.head(), table.widths(largest(detail))));
                 for row in task_rows(detail, &filter) {
-                    some_cut |= is_cut(&row);
+                    some_cut |= is_cut(detail, &row);
                     rows.row(table.row(detail, &row), &mut context.out)?;
                 }
             }
