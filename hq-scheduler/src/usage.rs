@@ -92,7 +92,9 @@ impl Book {
             self.looked = now.0 / HOUR;
             self.former.retain(|_, account| account.is_worth_keeping(now));
         }
-        if let Some(account) = self.accounts.remove(&party).filter(|account| account.is_worth_keeping(now)) {
+        if let Some(account) = self.accounts.remove(&party)
+            && account.is_worth_keeping(now)
+        {
             self.former.insert(name.to_owned(), Account { held: 0, ..account });
         }
     }
