@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, LossReason, Ordinal, OrdinalRange,
-    QueueId, Span, Submit, Tick, WorkerConfig, WorkerId,
+    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, LossReason, OpenedLanes, Ordinal,
+    OrdinalRange, QueueId, Span, Submit, Tick, WorkerConfig, WorkerId,
 };
 
 /// A fact and its time.
@@ -234,6 +234,9 @@ pub enum Fact {
     /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
     /// this is what they cut.
     ServerStopped,
+    /// Several lanes of one class were opened in one go.
+    #[serde(rename = "GM")]
+    GrantsOpened(Box<OpenedLanes>),
 }
 
 impl Fact {

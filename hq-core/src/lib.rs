@@ -16,6 +16,7 @@ pub mod idlist;
 mod ids;
 mod job;
 mod message;
+mod opened;
 mod output;
 pub mod placeholder;
 mod program;
@@ -48,6 +49,7 @@ pub use message::{
     FromWorker, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, RunEnd, RunOutput, SubmitBody, ToWorker,
     Welcome, Work, WorkRun,
 };
+pub use opened::{OpenLane, OpenLanes, OpenedLane, OpenedLanes};
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
 pub use ranges::{OrdinalRange, RangeSet};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, Channel, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, Ordinal, OrdinalRange,
-    Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
+    Allocation, Blob, Channel, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, OpenLanes, Ordinal,
+    OrdinalRange, Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
 };
 
 /// From the server to a worker.
@@ -84,6 +84,8 @@ pub enum ToWorker {
         /// The job.
         job: JobId,
     },
+    /// Several lanes that are alike.
+    OpenLanes(Box<OpenLanes>),
 }
 
 /// The first word to an accepted worker.

@@ -38,6 +38,7 @@ impl Urgency {
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
             | Fact::GrantOpened { .. }
+            | Fact::GrantsOpened(_)
             | Fact::GrantExtended { .. }
             | Fact::GrantReturned { .. }
             | Fact::GrantClosed { .. }

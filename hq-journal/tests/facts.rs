@@ -7,9 +7,9 @@ use std::sync::Arc;
 use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
-    JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, Ordinal, OrdinalRange, Owner, Parts, Piece, Profile,
-    QueueId, QueueSpec, Record, Request, ResourceName, Seq, Span, Submit, TaskIds, TaskNumber, Tick, Variants,
-    WorkerConfig, WorkerId, WorkerResources,
+    JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, OpenedLanes, Ordinal, OrdinalRange, Owner, Parts,
+    Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceName, Seq, Span, Submit, TaskIds, TaskNumber, Tick,
+    Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
 use proptest::prelude::*;
@@ -91,6 +91,14 @@ fn every_fact() -> Vec<Fact> {
         Fact::AllocationStarted { queue, key: key.clone() },
         Fact::AllocationEnded { queue, key, error: Some(error) },
         Fact::ServerStopped,
+        Fact::GrantsOpened(Box::new(OpenedLanes {
+            first: grant,
+            class: ClassId(1),
+            workers: vec![worker_id, WorkerId(u32::MAX), worker_id],
+            shapes: vec![(0, Default::default()), (31, Default::default())],
+            shape_of: vec![0, 1, 0],
+            tasks: vec![OrdinalRange::new(Ordinal(7), 2), OrdinalRange::one(Ordinal(u64::MAX - 1))],
+        })),
     ]
 }
 

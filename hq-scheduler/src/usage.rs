@@ -303,7 +303,7 @@ mod tests {
         let worker = core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(1).unwrap())).unwrap();
         let job = submit(&mut core, Tick(0), "ann");
         let mut records = drain(&mut core, Tick(0));
-        let grant = *core.state.grants.keys().next().unwrap();
+        let grant = core.state.grants.iter().next().unwrap().0;
         let task = core.job(job).unwrap().submits[0].0;
         let ended = vec![RunEnd { task, age: Span(0), took: Span(HOUR), outcome: Outcome::Finished }];
         core.handle_event(Tick(HOUR), News::Report { worker, lane: LaneReport { grant, ended, started: None } });

@@ -85,7 +85,7 @@ impl Scheduler {
 
     /// Asks a lane for tasks that have not started; the answer carries the number returned.
     pub(crate) fn recall(&mut self, grant: GrantId, tasks: Vec<OrdinalRange>) -> Option<u32> {
-        let worker = self.state.grants.get(&grant)?.worker();
+        let worker = self.state.grants.get(&grant)?.worker;
         let lane = self.mind.lanes.entry(grant).or_default();
         lane.last_recall += 1;
         let n = lane.last_recall;
@@ -127,7 +127,7 @@ impl Scheduler {
         };
         self.emit(now, fact, fx);
         for (grant, range) in lanes {
-            let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { continue };
+            let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker) else { continue };
             let kills = range.iter().map(|task| Action::Send { worker, message: ToWorker::Kill { grant, task } });
             self.actions.extend(kills);
         }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Fact, GrantId, WorkerId};
+use hq_core::{Fact, GrantId, OpenedLane, WorkerId};
 
 /// Grants that are open, as the facts tell of them.
 #[derive(Debug, Default)]
@@ -27,6 +27,12 @@ impl GrantBook {
                     self.of_worker.entry(*worker).or_default().insert(*grant);
                 }
                 self.grants.insert(*grant, Grant { variant: *variant, workers: workers.clone() });
+            }
+            Fact::GrantsOpened(lanes) => {
+                for OpenedLane { grant, worker, variant, .. } in lanes.iter() {
+                    self.of_worker.entry(worker).or_default().insert(grant);
+                    self.grants.insert(grant, Grant { variant, workers: vec![worker] });
+                }
             }
             Fact::GrantClosed { grant } => self.close(*grant),
             Fact::WorkerLost { worker, .. } => {

@@ -15,7 +15,7 @@ impl ServerNode {
         self.is_dirty = false;
         self.has_reports = false;
         let mut warnings = Vec::new();
-        while let Some(action) = self.scheduler.poll_action(self.now) {
+        while let Some(action) = self.scheduler.poll_batch(self.now) {
             match action {
                 Action::Record(fact) => self.note(fact),
                 Action::Send { worker, message } => self.tell_worker(worker, message),

@@ -166,9 +166,9 @@ impl Rig {
         self.input(ServerInput::FromWorker { link, messages: messages.into_iter().collect() });
     }
 
-    /// What a worker was told since it was looked at last.
+    /// What a worker was told since it was looked at last, lane by lane.
     pub(crate) fn hear(&mut self, link: LinkId) -> Vec<ToWorker> {
-        self.to_worker.remove(&link).unwrap_or_default()
+        self.to_worker.remove(&link).unwrap_or_default().into_iter().flat_map(ToWorker::singly).collect()
     }
 
     pub(crate) fn call(&mut self, link: LinkId, request: ClientRequest) -> RequestId {

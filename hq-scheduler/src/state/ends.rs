@@ -10,8 +10,8 @@ impl State {
     /// Tasks of a lane that finished.
     pub(super) fn finish(&mut self, grant_id: GrantId, ends: &Ends, fx: &mut Effects) -> Result<(), String> {
         let grant = self.grants.get_mut(&grant_id).ok_or_else(|| format!("grant {grant_id} does not exist"))?;
-        let (worker, variant) = (grant.worker(), grant.variant);
-        let gang = (grant.workers.len() > 1).then(|| grant.workers.clone());
+        let (worker, variant) = (grant.worker, grant.variant);
+        let gang = (!grant.others.is_empty()).then(|| grant.workers().collect::<Vec<WorkerId>>());
         for range in &ends.tasks {
             grant.tasks.remove(*range);
             if grant.running.is_some_and(|task| range.contains(task)) {
