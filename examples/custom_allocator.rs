@@ -9,7 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use hq_backend::{
-    AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError, BackendErrorKind, Capability,
+    Allocation, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError, BackendErrorKind,
+    Capability, EndCause,
 };
 use hq_engine::{AllocationQueue, BatchJob, Engine, EngineHandle, Job, LocalWorker, Task};
 
@@ -27,7 +28,7 @@ impl AllocatorBackend for Rack {
     }
 
     fn capability(&self) -> Capability {
-        Capability { workers_max: 1, time_limit: false, find: true }
+        Capability { workers_max: 1, time_limit: false, find: true, validate: false, batch: false }
     }
 
     async fn submit(&self, request: &AllocationRequest) -> Result<AllocationId, BackendError> {
@@ -42,22 +43,23 @@ impl AllocatorBackend for Rack {
         Ok(AllocationId(request.key.clone()))
     }
 
-    async fn status(&self, ids: &[AllocationId]) -> Result<Vec<AllocationStatus>, BackendError> {
+    async fn status(&self, allocations: &[Allocation]) -> Vec<Result<AllocationStatus, BackendError>> {
         let on = self.on.lock().unwrap();
-        let status = |id: &AllocationId| {
-            if on.contains(&id.0) { AllocationStatus::Running } else { AllocationStatus::Ended { error: None } }
+        let status = |allocation: &Allocation| match on.contains(&allocation.id.0) {
+            true => AllocationStatus::Running { started: None },
+            false => AllocationStatus::ended(EndCause::Finished),
         };
-        Ok(ids.iter().map(status).collect())
+        allocations.iter().map(|allocation| Ok(status(allocation))).collect()
     }
 
-    async fn cancel(&self, id: &AllocationId) -> Result<(), BackendError> {
-        println!("switching off {id}");
-        self.on.lock().unwrap().retain(|key| *key != id.0);
+    async fn cancel(&self, allocation: &Allocation) -> Result<(), BackendError> {
+        println!("switching off {}", allocation.id);
+        self.on.lock().unwrap().retain(|key| *key != allocation.id.0);
         Ok(())
     }
 
-    async fn find(&self, key: &str) -> Result<Option<AllocationId>, BackendError> {
-        Ok(self.on.lock().unwrap().iter().find(|on| *on == key).map(|key| AllocationId(key.clone())))
+    async fn find(&self, request: &AllocationRequest) -> Result<Option<AllocationId>, BackendError> {
+        Ok(self.on.lock().unwrap().iter().find(|on| **on == request.key).map(|key| AllocationId(key.clone())))
     }
 }
 

@@ -6,7 +6,8 @@ use std::{
 
 use async_trait::async_trait;
 use hq_backend::{
-    AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError, BackendErrorKind, Capability,
+    Allocation, AllocationEnd, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError,
+    BackendErrorKind, Capability, EndCause,
 };
 use hq_core::BatchJob;
 
@@ -65,7 +66,7 @@ impl AllocatorBackend for LocalBackend {
     }
 
     fn capability(&self) -> Capability {
-        Capability { workers_max: 1024, time_limit: false, find: false }
+        Capability { workers_max: 1024, time_limit: false, find: false, validate: false, batch: false }
     }
 
     async fn submit(&self, request: &AllocationRequest) -> Result<AllocationId, BackendError> {
@@ -97,22 +98,22 @@ impl AllocatorBackend for LocalBackend {
         Ok(AllocationId(allocation.id))
     }
 
-    async fn status(&self, ids: &[AllocationId]) -> Result<Vec<AllocationStatus>, BackendError> {
+    async fn status(&self, allocations: &[Allocation]) -> Vec<Result<AllocationStatus, BackendError>> {
         let mut state = self.state();
-        let unknown = AllocationStatus::Ended { error: None };
-        Ok(ids.iter().map(|id| state.get(id).map_or_else(|| unknown.clone(), Local::status)).collect())
+        let unknown = AllocationStatus::ended(EndCause::Unknown);
+        allocations.iter().map(|a| Ok(state.get(&a.id).map_or_else(|| unknown.clone(), Local::status))).collect()
     }
 
-    async fn cancel(&self, id: &AllocationId) -> Result<(), BackendError> {
-        if let Some(local) = self.state().get(id) {
+    async fn cancel(&self, allocation: &Allocation) -> Result<(), BackendError> {
+        if let Some(local) = self.state().get(&allocation.id) {
             local.workers.iter_mut().for_each(|worker| worker.stop());
         }
         Ok(())
     }
 
-    async fn find(&self, key: &str) -> Result<Option<AllocationId>, BackendError> {
+    async fn find(&self, request: &AllocationRequest) -> Result<Option<AllocationId>, BackendError> {
         let state = self.state();
-        let found = state.allocations.iter().find(|(_, local)| local.key == key);
+        let found = state.allocations.iter().find(|(_, local)| local.key == request.key);
         Ok(found.map(|(n, _)| AllocationId(id(*n))))
     }
 }
@@ -152,7 +153,12 @@ impl Local {
     }
 
     fn status(&mut self) -> AllocationStatus {
-        if self.has_ended() { AllocationStatus::Ended { error: self.error.clone() } } else { AllocationStatus::Running }
+        if !self.has_ended() {
+            return AllocationStatus::Running { started: None };
+        }
+        let cause = if self.error.is_some() { EndCause::Failed } else { EndCause::Finished };
+        let ended = AllocationEnd { error: self.error.clone(), started: None, ended: None, may_return: false, cause };
+        AllocationStatus::Ended(ended)
     }
 }
 

@@ -24,8 +24,9 @@ impl Spawn for ProcessSpawn {
             let message = "no command to start a worker is known: the engine listens to nobody".to_owned();
             return Err(SpawnError { message, is_temporary: false });
         };
+        let program = &program.text;
         let child = Command::new(program)
-            .args(args)
+            .args(args.iter().map(|arg| &arg.text))
             .env("HQ_ALLOCATION_ID", &worker.allocation.id)
             .stdin(Stdio::null())
             .spawn()

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use hq_backend::{AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend};
+use hq_backend::{
+    Allocation, AllocationEnd, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, EndCause, Word,
+};
 use hq_backend_local::{LocalBackend, Spawn, SpawnError, WorkerStart, WorkerStop};
 use hq_conformance::backend::{BackendFixture, test_all};
 
@@ -26,8 +28,9 @@ impl BackendFixture for Fixture {
             key: key.to_owned(),
             workers: 1,
             time_limit: None,
-            command: self.command.clone(),
+            command: self.command.iter().map(Word::from).collect(),
             worker: None,
+            batch: None,
         }
     }
 }
@@ -62,7 +65,9 @@ fn command(args: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn workers_as_processes() {
-    test_all(&mut Fixture { backend: LocalBackend::processes(), command: command(&["sleep", "1000"]) }).await;
+    let report =
+        test_all(&mut Fixture { backend: LocalBackend::processes(), command: command(&["sleep", "1000"]) }).await;
+    assert_eq!((report.kept.len(), report.skipped.len()), (9, 7), "{report}");
 }
 
 #[tokio::test]
@@ -72,15 +77,20 @@ async fn workers_of_this_process() {
 
 #[tokio::test]
 async fn an_exit_code_is_the_error_of_the_allocation() {
-    for (program, expected) in [("true", None), ("false", Some("its worker ended with exit status: 1".to_owned()))] {
+    for (program, cause, expected) in [
+        ("true", EndCause::Finished, None),
+        ("false", EndCause::Failed, Some("its worker ended with exit status: 1".to_owned())),
+    ] {
         let fixture = Fixture { backend: LocalBackend::processes(), command: command(&[program]) };
         let id = fixture.backend.submit(&fixture.request("x")).await.expect("submit");
-        let mut status = AllocationStatus::Running;
-        while status == AllocationStatus::Running {
+        let allocation = Allocation { id, key: "x".to_owned(), directory: None };
+        let mut status = AllocationStatus::Running { started: None };
+        while !status.is_ended() {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-            status = fixture.backend.status(std::slice::from_ref(&id)).await.expect("status").remove(0);
+            status = fixture.backend.status(std::slice::from_ref(&allocation)).await.remove(0).expect("status");
         }
-        assert_eq!(status, AllocationStatus::Ended { error: expected }, "{program}");
+        let end = AllocationEnd { cause, error: expected, started: None, ended: None, may_return: false };
+        assert_eq!(status, AllocationStatus::Ended(end), "{program}");
     }
 }
 
@@ -91,7 +101,7 @@ async fn a_request_that_cannot_be_had_whole_is_not_had_at_all() {
     let error = fixture.backend.submit(&request).await.expect_err("three");
     assert_eq!(error.to_string(), "allocator `local` could not submit: two are enough");
     assert!(error.is_temporary());
-    assert_eq!(fixture.backend.find("three").await.expect("find"), None);
+    assert_eq!(fixture.backend.find(&request).await.expect("find"), None);
 }
 
 #[tokio::test]
@@ -99,6 +109,7 @@ async fn a_program_that_is_not_there_is_a_rejection() {
     let fixture = Fixture { backend: LocalBackend::processes(), command: command(&["/no/such/program"]) };
     let error = fixture.backend.submit(&fixture.request("x")).await.expect_err("no such program");
     assert!(!error.is_temporary(), "{error}");
-    let gone = fixture.backend.status(&[AllocationId("1".to_owned())]).await.expect("status");
-    assert_eq!(gone, [AllocationStatus::Ended { error: None }]);
+    let unknown = Allocation { id: AllocationId("1".to_owned()), key: "x".to_owned(), directory: None };
+    let gone = fixture.backend.status(&[unknown]).await.remove(0).expect("status");
+    assert_eq!(gone, AllocationStatus::ended(EndCause::Unknown));
 }

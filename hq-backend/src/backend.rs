@@ -2,7 +2,9 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::{AllocationId, AllocationRequest, AllocationStatus, BackendError, Capability};
+use crate::{
+    Allocation, AllocationId, AllocationRequest, AllocationStatus, BackendError, BackendErrorKind, Capability,
+};
 
 /// Where machines come from.
 ///
@@ -18,31 +20,42 @@ pub trait AllocatorBackend: fmt::Debug + Send + Sync {
     /// Asks for one allocation.
     ///
     /// # Errors
-    /// After an error that [is not temporary](BackendError::is_temporary) there is no such allocation. After a
-    /// temporary one there may be: [`find`](Self::find) tells.
+    /// There is no such allocation, except where the error is [in doubt](BackendError::is_in_doubt): then
+    /// [`find`](Self::find) tells.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropped, it may have been done or not, as after a temporary error.
+    /// Not cancel safe: dropped, it may have been done or not.
     async fn submit(&self, request: &AllocationRequest) -> Result<AllocationId, BackendError>;
 
-    /// Where these are in their lives, in the order of `ids`. One that is not known has
+    /// Where these are in their lives, in the order of the questions. One that is not known has
     /// [ended](AllocationStatus::Ended).
     ///
     /// # Errors
-    /// Then nothing is known of any.
-    async fn status(&self, ids: &[AllocationId]) -> Result<Vec<AllocationStatus>, BackendError>;
+    /// An answer of its own for each: nothing is known of that one now.
+    async fn status(&self, allocations: &[Allocation]) -> Vec<Result<AllocationStatus, BackendError>>;
 
     /// Ends an allocation and all that runs in it. One that has ended or is not known is no error.
     ///
     /// # Errors
     /// Then it may still be there.
-    async fn cancel(&self, id: &AllocationId) -> Result<(), BackendError>;
+    async fn cancel(&self, allocation: &Allocation) -> Result<(), BackendError>;
 
-    /// The allocation that was asked for under `key`, queued, running or not long ended.
+    /// What an earlier call with this request got, queued, running or not long ended.
     ///
     /// # Errors
     /// Then nothing is known.
-    async fn find(&self, key: &str) -> Result<Option<AllocationId>, BackendError>;
+    async fn find(&self, request: &AllocationRequest) -> Result<Option<AllocationId>, BackendError>;
+
+    /// Asks whether such a request would be taken, without a trace, and what the manager says to that in one line, if
+    /// it says anything.
+    ///
+    /// # Errors
+    /// Why it would not be taken. [`Unsupported`](BackendErrorKind::Unsupported) where the manager cannot be asked.
+    async fn validate(&self, request: &AllocationRequest) -> Result<Option<String>, BackendError> {
+        let _ = request;
+        let message = "nothing but a submission tells whether a request is taken";
+        Err(BackendError::new(BackendErrorKind::Unsupported, self.name(), "validate", message))
+    }
 }
 
 macro_rules! forward {
@@ -61,16 +74,20 @@ macro_rules! forward {
                 (**self).submit(request).await
             }
 
-            async fn status(&self, ids: &[AllocationId]) -> Result<Vec<AllocationStatus>, BackendError> {
-                (**self).status(ids).await
+            async fn status(&self, allocations: &[Allocation]) -> Vec<Result<AllocationStatus, BackendError>> {
+                (**self).status(allocations).await
             }
 
-            async fn cancel(&self, id: &AllocationId) -> Result<(), BackendError> {
-                (**self).cancel(id).await
+            async fn cancel(&self, allocation: &Allocation) -> Result<(), BackendError> {
+                (**self).cancel(allocation).await
             }
 
-            async fn find(&self, key: &str) -> Result<Option<AllocationId>, BackendError> {
-                (**self).find(key).await
+            async fn find(&self, request: &AllocationRequest) -> Result<Option<AllocationId>, BackendError> {
+                (**self).find(request).await
+            }
+
+            async fn validate(&self, request: &AllocationRequest) -> Result<Option<String>, BackendError> {
+                (**self).validate(request).await
             }
         }
     };

@@ -3,4 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod commands;
 pub mod journal;
+pub mod table;

@@ -57,7 +57,8 @@ pub enum EventKind {
         spec: Option<JobSpec>,
         /// How many.
         tasks: u64,
-        /// The submit with no dependencies, and of what each task has for itself, body and profile, only the first.
+        /// The submit with no dependencies, and of what each task has for itself, body and profile, only the first. A
+        /// server leaves out a body of more than 64 KiB; the journal has it.
         submit: Arc<Submit>,
     },
     /// An open job was closed.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, LossReason, OpenedLanes, Ordinal,
-    OrdinalRange, QueueId, Span, Submit, Tick, WorkerConfig, WorkerId,
+    OrdinalRange, PauseCause, QueueId, QueueSpec, Span, Submit, Tick, WorkerConfig, WorkerId,
 };
 
 /// A fact and its time.
@@ -181,7 +181,7 @@ pub enum Fact {
         /// Its id.
         queue: QueueId,
         /// How it asks.
-        spec: QueueSpec,
+        spec: Arc<QueueSpec>,
     },
     /// A queue of allocations is gone.
     QueueRemoved {
@@ -205,6 +205,9 @@ pub enum Fact {
         key: String,
         /// The backend's name for it.
         id: String,
+        /// Where its script and outputs are.
+        #[serde(default)]
+        dir: Option<String>,
     },
     /// The allocation has begun: a worker of it came, or the backend says so.
     AllocationStarted {
@@ -234,6 +237,30 @@ pub enum Fact {
     /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
     /// this is what they cut.
     ServerStopped,
+    /// A queue of allocations asks for nothing until it goes on.
+    QueuePaused {
+        /// Its id.
+        queue: QueueId,
+        /// Why.
+        cause: PauseCause,
+    },
+    /// A queue of allocations asks again.
+    QueueResumed {
+        /// Its id.
+        queue: QueueId,
+    },
+    /// A queue of allocations is to go once none of its allocations is left.
+    QueueClosing {
+        /// Its id.
+        queue: QueueId,
+    },
+    /// A worker of a queue came that is not like those before.
+    QueueLearned {
+        /// The queue.
+        queue: QueueId,
+        /// What the worker says of itself.
+        worker: Arc<WorkerConfig>,
+    },
     /// Several lanes of one class were opened in one go.
     #[serde(rename = "GM")]
     GrantsOpened(Box<OpenedLanes>),
@@ -250,25 +277,12 @@ impl Fact {
                 | Self::AllocationQueued { .. }
                 | Self::AllocationStarted { .. }
                 | Self::AllocationEnded { .. }
+                | Self::QueuePaused { .. }
+                | Self::QueueResumed { .. }
+                | Self::QueueClosing { .. }
+                | Self::QueueLearned { .. }
         )
     }
-}
-
-/// How a queue of allocations asks for machines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueSpec {
-    /// Name of the backend, e.g. `local`.
-    pub backend: String,
-    /// Allocations that may wait at the backend at a time; at least 1.
-    pub backlog: u32,
-    /// Workers per allocation at most; at least 1.
-    pub workers_per_allocation: u32,
-    /// Queued and running workers together at most.
-    pub max_workers: Option<u32>,
-    /// Life of an allocation.
-    pub time_limit: Option<Span>,
-    /// What one of its workers offers, as far as known.
-    pub worker: Option<Arc<WorkerConfig>>,
 }
 
 /// Ends of tasks as columns: a few bytes each.

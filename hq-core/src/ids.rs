@@ -105,6 +105,13 @@ pub struct GrantId {
     pub n: u32,
 }
 
+impl GrantId {
+    /// Whether `other` was numbered directly after it.
+    pub fn is_followed_by(self, other: Self) -> bool {
+        self.epoch == other.epoch && self.n.checked_add(1) == Some(other.n)
+    }
+}
+
 /// By epoch, then by number: as one number, since maps of grants compare all the time.
 impl Ord for GrantId {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {

@@ -20,6 +20,7 @@ mod opened;
 mod output;
 pub mod placeholder;
 mod program;
+mod queue;
 mod ranges;
 pub mod resource;
 mod rng;
@@ -37,7 +38,7 @@ pub use client::{
 };
 pub use event::{Event, EventKind, FailedRun, FinishedTask};
 pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
-pub use fact::{End, Ends, Fact, QueueSpec, Record};
+pub use fact::{End, Ends, Fact, Record};
 pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
 pub use idlist::{IdList, IdListError};
 pub use ids::{
@@ -52,6 +53,7 @@ pub use message::{
 pub use opened::{OpenLane, OpenLanes, OpenedLane, OpenedLanes};
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
+pub use queue::{AllocationInfo, AllocationState, PauseCause, QueueInfo, QueueSpec};
 pub use ranges::{OrdinalRange, RangeSet};
 pub use resource::{
     Allocation, CouplingError, CouplingItem, DefinitionError, GrantedResource, NameError, Piece, Policy, Quantity,

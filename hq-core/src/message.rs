@@ -72,20 +72,35 @@ pub enum ToWorker {
         /// Why.
         reason: LossReason,
     },
-    /// Somebody listens to what programs of a job print through pipes: so many more chunks may be sent.
+    /// Somebody listens to what programs of a job print through pipes: so many more chunks may be sent. Since version 2.
     Listen {
         /// The job.
         job: JobId,
+        /// Counts how often somebody began to listen where nobody did: the room of an earlier session is gone, and what
+        /// was sent in it is nobody's.
+        session: u64,
         /// Chunks.
         credit: u32,
     },
-    /// Nobody listens to a job any more.
+    /// Nobody listens to a job any more. Since version 2.
     Unlisten {
         /// The job.
         job: JobId,
+        /// The last session.
+        session: u64,
     },
-    /// Several lanes that are alike.
+    /// Several lanes that are alike. Since version 2.
     OpenLanes(Box<OpenLanes>),
+}
+
+impl ToWorker {
+    /// The first version of the protocol in which workers understand this message.
+    pub const fn since(&self) -> u16 {
+        match self {
+            Self::Listen { .. } | Self::Unlisten { .. } | Self::OpenLanes(_) => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// The first word to an accepted worker.
@@ -205,6 +220,8 @@ pub const OUTPUT_MAX: usize = 16 << 10;
 pub struct RunOutput {
     /// The run.
     pub run: RunId,
+    /// The session of listening whose room it takes.
+    pub session: u64,
     /// Where it printed to.
     pub channel: Channel,
     /// Bytes of this run and channel before it.

@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
 
 use hq_core::{JobId, Outcome, RunId, WorkerResources};
 use hq_node::{StartOrder, StopHow};
@@ -9,20 +12,42 @@ use hq_worker::{Done, ProgramOptions, ProgramRunner, TaskRunner};
 pub(crate) struct Programs {
     resources: Arc<WorkerResources>,
     runner: OnceLock<Result<ProgramRunner, String>>,
-    /// What was said before there was a runner.
-    listened: Mutex<Vec<(JobId, Option<u32>)>>,
+    /// Sessions and their room, by job, as long as there is no runner.
+    listened: Mutex<BTreeMap<JobId, (u64, u32)>>,
 }
 
 impl Programs {
     pub(crate) const fn new(resources: Arc<WorkerResources>) -> Self {
-        Self { resources, runner: OnceLock::new(), listened: Mutex::new(vec![]) }
+        Self { resources, runner: OnceLock::new(), listened: Mutex::new(BTreeMap::new()) }
     }
-}
 
-impl Programs {
-    fn hand_over(&self, runner: &ProgramRunner) {
+    /// The runner learns who listens already. After this nothing is put in there any more: the lock is held meanwhile.
+    fn hand_over(&self, runner: &ProgramRunner) -> MutexGuard<'_, BTreeMap<JobId, (u64, u32)>> {
         let mut listened = self.listened.lock().unwrap_or_else(PoisonError::into_inner);
-        listened.drain(..).for_each(|(job, credit)| runner.listen(job, credit));
+        for (job, (session, credit)) in std::mem::take(&mut *listened) {
+            runner.listen(job, session, Some(credit));
+        }
+        listened
+    }
+
+    fn keep(&self, job: JobId, session: u64, credit: Option<u32>) {
+        let mut listened = self.listened.lock().unwrap_or_else(PoisonError::into_inner);
+        match (credit, self.runner.get()) {
+            (Some(credit), None) => {
+                let (known, sum) = listened.entry(job).or_insert((session, 0));
+                *sum = if *known == session { sum.saturating_add(credit) } else { credit };
+                *known = session;
+            }
+            (None, None) => _ = listened.remove(&job),
+            // Nothing will ever print.
+            (_, Some(Err(_))) => listened.clear(),
+            // It has come this moment.
+            (_, Some(Ok(runner))) => {
+                drop(listened);
+                let _in_order = self.hand_over(runner);
+                runner.listen(job, session, credit);
+            }
+        }
     }
 }
 
@@ -34,7 +59,7 @@ impl TaskRunner for Programs {
         });
         match runner {
             Ok(runner) => {
-                self.hand_over(runner);
+                drop(self.hand_over(runner));
                 runner.start(order, done);
             }
             Err(reason) => done.end(Outcome::Failed(reason.clone())),
@@ -47,10 +72,29 @@ impl TaskRunner for Programs {
         }
     }
 
-    fn listen(&self, job: JobId, credit: Option<u32>) {
-        self.listened.lock().unwrap_or_else(PoisonError::into_inner).push((job, credit));
-        if let Some(Ok(runner)) = self.runner.get() {
-            self.hand_over(runner);
+    fn listen(&self, job: JobId, session: u64, credit: Option<u32>) {
+        self.keep(job, session, credit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hq_core::WorkerResources;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_without_a_runner_is_who_listens_now() {
+        let programs = Programs::new(Arc::new(WorkerResources::cpus(1).unwrap()));
+        let kept = || programs.listened.lock().unwrap().clone();
+        for session in 1..1000 {
+            programs.listen(JobId(session as u32), session, Some(8));
+            programs.listen(JobId(session as u32), session, None);
         }
+        assert!(kept().is_empty());
+        for (session, credit) in [(1, 8), (1, 1), (2, 8), (2, 1)] {
+            programs.listen(JobId(1), session, Some(credit));
+        }
+        assert_eq!(kept(), BTreeMap::from([(JobId(1), (2, 9))]));
     }
 }

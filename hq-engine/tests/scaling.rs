@@ -10,7 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use hq_backend::{
-    AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError, BackendErrorKind, Capability,
+    Allocation, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError, BackendErrorKind,
+    Capability, EndCause,
 };
 use hq_backend_local::LocalBackend;
 use hq_core::{BatchJob, ClientReply, ClientRequest, Selector};
@@ -32,7 +33,7 @@ impl AllocatorBackend for Rack {
     }
 
     fn capability(&self) -> Capability {
-        Capability { workers_max: 4, time_limit: false, find: true }
+        Capability { workers_max: 4, time_limit: false, find: true, validate: false, batch: false }
     }
 
     async fn submit(&self, request: &AllocationRequest) -> Result<AllocationId, BackendError> {
@@ -49,23 +50,23 @@ impl AllocatorBackend for Rack {
         Ok(AllocationId(id))
     }
 
-    async fn status(&self, ids: &[AllocationId]) -> Result<Vec<AllocationStatus>, BackendError> {
+    async fn status(&self, allocations: &[Allocation]) -> Vec<Result<AllocationStatus, BackendError>> {
         let canceled = self.canceled.lock().unwrap();
-        let status = |id: &AllocationId| match canceled.contains(&id.0) {
-            true => AllocationStatus::Ended { error: None },
-            false => AllocationStatus::Running,
+        let status = |allocation: &Allocation| match canceled.contains(&allocation.id.0) {
+            true => AllocationStatus::ended(EndCause::Finished),
+            false => AllocationStatus::Running { started: None },
         };
-        Ok(ids.iter().map(status).collect())
+        allocations.iter().map(|allocation| Ok(status(allocation))).collect()
     }
 
-    async fn cancel(&self, id: &AllocationId) -> Result<(), BackendError> {
-        self.canceled.lock().unwrap().push(id.0.clone());
+    async fn cancel(&self, allocation: &Allocation) -> Result<(), BackendError> {
+        self.canceled.lock().unwrap().push(allocation.id.0.clone());
         Ok(())
     }
 
-    async fn find(&self, key: &str) -> Result<Option<AllocationId>, BackendError> {
+    async fn find(&self, request: &AllocationRequest) -> Result<Option<AllocationId>, BackendError> {
         let given = self.given.lock().unwrap();
-        Ok(given.iter().find(|(known, _)| known == key).map(|(key, _)| AllocationId(format!("rack-{key}"))))
+        Ok(given.iter().find(|(known, _)| *known == request.key).map(|(key, _)| AllocationId(format!("rack-{key}"))))
     }
 }
 

@@ -32,6 +32,9 @@ impl Urgency {
             | Fact::TasksAborted { .. }
             | Fact::QueueCreated { .. }
             | Fact::QueueRemoved { .. }
+            | Fact::QueueClosing { .. }
+            | Fact::QueuePaused { .. }
+            | Fact::QueueResumed { .. }
             | Fact::AllocationIntended { .. }
             | Fact::FlushWanted
             | Fact::ServerStopped => Self::Now,
@@ -46,6 +49,7 @@ impl Urgency {
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }
+            | Fact::QueueLearned { .. }
             | Fact::WorkerOverview { .. } => Self::Lazy,
         }
     }

@@ -8,8 +8,8 @@ use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
     JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, OpenedLanes, Ordinal, OrdinalRange, Owner, Parts,
-    Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceName, Seq, Span, Submit, TaskIds, TaskNumber, Tick,
-    Variants, WorkerConfig, WorkerId, WorkerResources,
+    PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, Seq, Span, Submit,
+    TaskIds, TaskNumber, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
 use proptest::prelude::*;
@@ -55,6 +55,9 @@ fn every_fact() -> Vec<Fact> {
         max_workers: None,
         time_limit: Some(Span::secs(3)),
         worker: Some(worker()),
+        offer: Some(vec![ResourceDef::parse("cpus=4").unwrap()]),
+        worker_args: vec!["--cpus".into(), "\"4\"".into()],
+        ..QueueSpec::default()
     };
     let (key, error) = ("k".to_owned(), "no\nmachine".to_owned());
     vec![
@@ -84,10 +87,14 @@ fn every_fact() -> Vec<Fact> {
         Fact::TaskKilled { grant, task: Ordinal(7) },
         Fact::TasksCanceled { tasks: tasks.clone() },
         Fact::TasksAborted { tasks },
-        Fact::QueueCreated { queue, spec },
+        Fact::QueueCreated { queue, spec: Arc::new(spec) },
         Fact::QueueRemoved { queue },
+        Fact::QueuePaused { queue, cause: PauseCause::Submissions("no".into()) },
+        Fact::QueueResumed { queue },
+        Fact::QueueClosing { queue },
+        Fact::QueueLearned { queue, worker: worker() },
         Fact::AllocationIntended { queue, key: key.clone(), workers: 2 },
-        Fact::AllocationQueued { queue, key: key.clone(), id: "17".into() },
+        Fact::AllocationQueued { queue, key: key.clone(), id: "17".into(), dir: Some("/d".into()) },
         Fact::AllocationStarted { queue, key: key.clone() },
         Fact::AllocationEnded { queue, key, error: Some(error) },
         Fact::ServerStopped,

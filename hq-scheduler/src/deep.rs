@@ -66,10 +66,14 @@ impl Deep {
         std::mem::take(&mut self.unranked)
     }
 
-    /// Notes the rank of the next task of such a lane.
-    pub(crate) fn rank(&mut self, grant: GrantId, rank: Rank) {
-        self.ranks.insert(grant, rank);
-        self.by_rank.entry(rank).or_default().insert(grant, ());
+    /// Notes the ranks of the next tasks of such lanes, which are in order.
+    pub(crate) fn rank(&mut self, ranks: &[(GrantId, Rank)]) {
+        let go_on = |a: &(GrantId, Rank), b: &(GrantId, Rank)| a.1 == b.1 && a.0.is_followed_by(b.0);
+        for alike in ranks.chunk_by(go_on) {
+            let ((first, rank), n) = (alike[0], alike.len() as u64);
+            self.ranks.insert_all(first, n, rank);
+            self.by_rank.entry(rank).or_default().insert_all(first, n, ());
+        }
     }
 
     /// Lanes whose next task is of worse rank than `best`, as far as ranks are known, in order.

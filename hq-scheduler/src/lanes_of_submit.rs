@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hq_core::{GrantId, OpenedLanes, Ordinal, OrdinalRange, RangeSet};
+use hq_core::{GrantId, OpenedLanes, Ordinal, OrdinalRange, RangeSet, WorkerId};
 
 use crate::{
     Scheduler,
@@ -39,6 +39,16 @@ impl LanesOfSubmit {
     }
 }
 
+/// Tasks that a lane holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InLane {
+    pub(crate) grant: GrantId,
+    pub(crate) worker: WorkerId,
+    /// The task that the lane is known to run, one of these or not.
+    pub(crate) running: Option<Ordinal>,
+    pub(crate) tasks: OrdinalRange,
+}
+
 impl Scheduler {
     /// Tasks have come into a lane.
     pub(crate) fn note_lane_got(&mut self, grant: GrantId, tasks: &[OrdinalRange]) {
@@ -72,24 +82,27 @@ impl Scheduler {
     }
 
     /// The members of `tasks` that are in lanes, in order.
-    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<(GrantId, OrdinalRange)> {
+    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<InLane> {
         let (mut found, mut lanes) = (Vec::new(), 0);
         submits_with(&self.state, tasks.iter(), |base| {
             let whole = self.state.range_of(base);
             for grant in self.mind.lanes_of_submit.of(base) {
                 lanes += 1;
-                let lane = self.state.grants.get(&grant);
-                for own in lane.into_iter().flat_map(|lane| lane.tasks.iter()) {
+                let Some(lane) = self.state.grants.get(&grant) else { continue };
+                for own in lane.tasks.iter() {
                     let (start, end) = (own.start.max(whole.start), own.end().min(whole.end()));
                     if start < end {
                         let own = OrdinalRange::new(start, end.0 - start.0);
-                        found.extend(tasks.within(own).map(|range| (grant, range)));
+                        let running = lane.running;
+                        let in_lane = |tasks| InLane { grant, worker: lane.worker, running, tasks };
+                        found.extend(tasks.within(own).map(in_lane));
                     }
                 }
             }
         });
         self.mind.effort.lanes += lanes;
-        found.sort_unstable_by_key(|(grant, range)| (range.start, *grant));
+        // Lanes that were opened together have their tasks in order already.
+        found.sort_by_key(|found| (found.tasks.start, found.grant));
         found
     }
 }

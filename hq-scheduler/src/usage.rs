@@ -219,6 +219,10 @@ fn part_of(n: u64, of: u64) -> u64 {
     if n >= of {
         return QueueView::WHOLE;
     }
+    // Nearly always that is enough, and a long division is not.
+    if let Some(scaled) = n.checked_mul(QueueView::WHOLE).and_then(|n| n.checked_add(of / 2)) {
+        return scaled / of;
+    }
     let (n, of, whole) = (u128::from(n), u128::from(of), u128::from(QueueView::WHOLE));
     u64::try_from((n * whole + of / 2) / of).unwrap_or(QueueView::WHOLE)
 }

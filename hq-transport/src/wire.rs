@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 /// Version of the messages that this build speaks. Grows by one with each release that appends to
 /// them; a server also serves workers of the version before.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// A value could not be encoded or decoded.
 ///

@@ -69,7 +69,7 @@ async fn refusals_reach_the_peer_over_tcp() {
         let old = Versions { protocol: 0, program: "0.0.1".into() };
         let old = Identity { versions: old, ..identity(Role::Client, &keys) };
         let text = refusal(connect(server.address, old).await).to_string();
-        assert_eq!(text, "server speaks 1, you speak 0 — use hq ≥ 0.1.0");
+        assert_eq!(text, "server speaks 2, you speak 0 — use hq ≥ 0.1.0");
         let other = Identity { versions: Versions::current("0.1.1"), ..identity(Role::Client, &keys) };
         let text = refusal(connect(server.address, other).await).to_string();
         assert_eq!(text, "server has version 0.1.0, you have 0.1.1 — use hq 0.1.0");

@@ -299,6 +299,37 @@ fn live_output_waits_for_who_listens_and_for_nobody() {
 }
 
 #[test]
+fn a_task_whose_program_has_ended_can_still_be_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = Bench::programs(dir.path());
+    let pid = || fs::read_to_string(dir.path().join("pid")).ok().filter(|pid| pid.ends_with('\n'));
+    // Reaped: its number is nobody's.
+    let is_gone = || pid().is_some_and(|pid| !Path::new("/proc").join(pid.trim_end()).exists());
+    let ended = |task| {
+        let _ = fs::remove_file(dir.path().join("pid"));
+        let listener = Arc::new(Listener::default());
+        let order = instance(&live("echo $$ > pid; echo last words", dir.path()), task, 0);
+        let run = order.run;
+        bench.start_with(order, listener.clone());
+        until("its process is gone", is_gone);
+        (run, listener)
+    };
+    bench.listen(JOB, Some(0));
+    for how in [StopHow::Kill, StopHow::Leave] {
+        let (run, listener) = ended(0);
+        bench.stop(run, how);
+        until("nobody is waited for", || listener.has_ended());
+        assert_eq!((listener.count(), listener.ended.lock().unwrap().clone()), (0, Some(Outcome::Finished)));
+    }
+    let (run, listener) = ended(1);
+    bench.stop(run, StopHow::Interrupt);
+    assert!(!listener.has_ended(), "what it printed waits for who listens");
+    bench.listen(JOB, Some(1));
+    until("there was room for it", || listener.has_ended());
+    assert_eq!(listener.text(Channel::Stdout, 0), "last words\n");
+}
+
+#[test]
 fn who_listens_to_a_stream_finds_in_the_file_what_it_missed() {
     let dir = tempfile::tempdir().unwrap();
     let bench = Bench::programs(dir.path());

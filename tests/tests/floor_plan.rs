@@ -11,7 +11,7 @@ use hq_tests::{cargo, root, sources};
 use serde_json::Value;
 
 /// What each crate may import of ours, in the words of ARCHITECTURE.md.
-const IMPORTS: [(&str, &str); 15] = [
+const IMPORTS: [(&str, &str); 17] = [
     ("hq-core", "–"),
     ("hq-scheduler", "core"),
     ("hq-node", "core, scheduler"),
@@ -21,6 +21,8 @@ const IMPORTS: [(&str, &str); 15] = [
     ("hq-stream", "core"),
     ("hq-journal", "core"),
     ("hq-backend-local", "core, backend"),
+    ("hq-backend-slurm", "core, backend"),
+    ("hq-backend-pbs", "core, backend"),
     ("hq-hardware", "core"),
     ("hq-worker", "core, node, stream, transport"),
     ("hq-engine", "all below"),
@@ -33,7 +35,8 @@ const IMPORTS: [(&str, &str); 15] = [
 const BELOW_ENGINE: [&str; 8] =
     ["hq-core", "hq-scheduler", "hq-node", "hq-backend", "hq-transport", "hq-journal", "hq-stream", "hq-worker"];
 const SEAMS: [&str; 3] = ["hq-backend", "hq-transport", "hq-journal"];
-const LEAVES: [&str; 4] = ["hq-backend-local", "hq-worker", "hq-sim", "hq-hardware"];
+const LEAVES: [&str; 6] =
+    ["hq-backend-local", "hq-backend-slurm", "hq-backend-pbs", "hq-worker", "hq-sim", "hq-hardware"];
 const PURE: [&str; 4] = ["hq-core", "hq-scheduler", "hq-node", "hq-sim"];
 /// Members that are no published crates.
 const HELPERS: [&str; 3] = ["examples", "tests", "benches"];

@@ -79,7 +79,8 @@ impl Driver {
     /// this engine is left.
     pub(crate) async fn run(mut self) -> Result<(), String> {
         let now = self.machine.now();
-        self.machine.tell(now, ServerInput::LinkUp { link: LOCAL, role: PeerRole::Client });
+        self.machine
+            .tell(now, ServerInput::LinkUp { link: LOCAL, role: PeerRole::Client, protocol: self.versions.protocol });
         let mut batch = Vec::new();
         loop {
             self.drain();
@@ -137,8 +138,9 @@ impl Driver {
                 self.ask(now, id, request);
             }
             Input::Attach { link, role } => {
+                let protocol = link.peer.versions.protocol;
                 if let Some((link, role)) = self.peers.attach(link, role) {
-                    self.machine.tell(now, ServerInput::LinkUp { link, role });
+                    self.machine.tell(now, ServerInput::LinkUp { link, role, protocol });
                 }
             }
             Input::Down { link } => {

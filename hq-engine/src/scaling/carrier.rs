@@ -1,10 +1,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use hq_backend::{AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError};
+use hq_backend::{Allocation, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend, BackendError, Word};
 use hq_core::{Fact, QueueId, QueueSpec, Seq, Tick, WorkerConfig};
 use hq_scheduler::{
     Scheduler, WorkerType,
-    autoscale::{AllocationState, Autoscaler, ScaleAction},
+    autoscale::single::{AllocationState, Autoscaler, ScaleAction},
 };
 use tokio::{
     task::JoinSet,
@@ -24,7 +24,7 @@ const DEMAND_MAX: u32 = 4096;
 pub(crate) struct Carrier {
     machine: Autoscaler,
     backend: Arc<dyn AllocatorBackend>,
-    command: Vec<String>,
+    command: Vec<Word>,
     worker: Option<Arc<WorkerConfig>>,
     calls: JoinSet<Answer>,
     /// Requests whose intents are not safe yet, with the number that has to be, once it is known.
@@ -42,7 +42,7 @@ pub(crate) enum Answer {
     /// To a look for one.
     Found { key: String, result: Result<Option<AllocationId>, BackendError> },
     /// About what it has, by key.
-    Status(Vec<(String, AllocationStatus)>),
+    Status(Vec<(String, Result<AllocationStatus, BackendError>)>),
     /// To a cancel.
     Canceled,
 }
@@ -51,7 +51,7 @@ impl Carrier {
     /// Goes on from the facts of the journal. What comes back beside it is to be recorded first.
     pub(crate) fn restore(
         backend: Arc<dyn AllocatorBackend>,
-        command: Vec<String>,
+        command: Vec<Word>,
         spec: QueueSpec,
         history: &[Fact],
         server_uid: &str,
@@ -76,7 +76,7 @@ impl Carrier {
         let mut facts: Vec<Fact> =
             queues.keys().filter(|old| **old != queue).map(|old| Fact::QueueRemoved { queue: *old }).collect();
         if known.is_none() {
-            facts.push(Fact::QueueCreated { queue, spec: spec.clone() });
+            facts.push(Fact::QueueCreated { queue, spec: Arc::new(spec.clone()) });
         }
         let worker = spec.worker.clone();
         let mut machine = Autoscaler::new(queue, spec, server_uid);
@@ -112,7 +112,7 @@ impl Carrier {
         match answer {
             Answer::Submitted { key, result: Ok(id) } => self.machine.queued(now, &key, id.0),
             // It may have been done all the same.
-            Answer::Submitted { key, result: Err(e) } if e.is_temporary() && self.backend.capability().find => {
+            Answer::Submitted { key, result: Err(e) } if e.is_in_doubt && self.backend.capability().find => {
                 tracing::warn!("{e}");
                 self.find(key);
             }
@@ -129,9 +129,10 @@ impl Carrier {
                 self.is_asking = false;
                 for (key, status) in all {
                     match status {
-                        AllocationStatus::Queued => {}
-                        AllocationStatus::Running => self.machine.started(now, &key),
-                        AllocationStatus::Ended { error } => self.machine.ended(now, &key, error),
+                        Ok(AllocationStatus::Queued { .. } | AllocationStatus::Unclear { .. }) => {}
+                        Ok(AllocationStatus::Running { .. }) => self.machine.started(now, &key),
+                        Ok(AllocationStatus::Ended(end)) => self.machine.ended(now, &key, end.error),
+                        Err(e) => tracing::warn!("{e}"),
                     }
                 }
             }
@@ -167,13 +168,7 @@ impl Carrier {
             match action {
                 ScaleAction::Record(fact) => facts.push(fact),
                 ScaleAction::Submit { key, workers } => {
-                    let request = AllocationRequest {
-                        key,
-                        workers,
-                        time_limit: self.machine.spec().time_limit,
-                        command: self.command.clone(),
-                        worker: self.worker.clone(),
-                    };
+                    let request = self.request(key, workers);
                     self.waiting.push((None, request));
                 }
                 ScaleAction::Find { key } => self.find(key),
@@ -220,18 +215,31 @@ impl Carrier {
         self.calls.shutdown().await;
     }
 
+    fn request(&self, key: String, workers: u32) -> AllocationRequest {
+        AllocationRequest {
+            key,
+            workers,
+            time_limit: self.machine.spec().time_limit,
+            command: self.command.clone(),
+            worker: self.worker.clone(),
+            batch: None,
+        }
+    }
+
     fn find(&mut self, key: String) {
         let backend = Arc::clone(&self.backend);
+        let request = self.request(key, 1);
         self.calls.spawn(async move {
-            let result = backend.find(&key).await;
-            Answer::Found { key, result }
+            let result = backend.find(&request).await;
+            Answer::Found { key: request.key, result }
         });
     }
 
     fn cancel(&mut self, id: String) {
         let backend = Arc::clone(&self.backend);
         self.calls.spawn(async move {
-            if let Err(e) = backend.cancel(&AllocationId(id)).await {
+            let allocation = Allocation { key: String::new(), id: AllocationId(id), directory: None };
+            if let Err(e) = backend.cancel(&allocation).await {
                 tracing::warn!("{e}");
             }
             Answer::Canceled
@@ -242,28 +250,20 @@ impl Carrier {
         if std::mem::replace(&mut self.is_asking, true) {
             return;
         }
-        let (keys, ids): (Vec<String>, Vec<AllocationId>) = self
+        let all: Vec<Allocation> = self
             .machine
             .allocations()
             .filter_map(|allocation| match allocation.state {
                 AllocationState::Intended => None,
                 AllocationState::Queued { id } | AllocationState::Running { id, .. } => {
-                    Some((allocation.key.to_owned(), AllocationId(id.clone())))
+                    Some(Allocation { id: AllocationId(id.clone()), key: allocation.key.to_owned(), directory: None })
                 }
             })
-            .unzip();
+            .collect();
         let backend = Arc::clone(&self.backend);
         self.calls.spawn(async move {
-            if ids.is_empty() {
-                return Answer::Status(vec![]);
-            }
-            match backend.status(&ids).await {
-                Ok(all) => Answer::Status(keys.into_iter().zip(all).collect()),
-                Err(e) => {
-                    tracing::warn!("{e}");
-                    Answer::Status(vec![])
-                }
-            }
+            let status = if all.is_empty() { vec![] } else { backend.status(&all).await };
+            Answer::Status(all.into_iter().map(|allocation| allocation.key).zip(status).collect())
         });
     }
 }

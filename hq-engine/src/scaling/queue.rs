@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use hq_backend::AllocatorBackend;
+use hq_backend::{AllocatorBackend, Word};
 use hq_core::QueueSpec;
 
 use crate::{LocalWorker, StartError};
@@ -16,7 +16,7 @@ pub struct AllocationQueue {
     workers_per_allocation: u32,
     max_workers: Option<u32>,
     time_limit: Option<Duration>,
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<Word>,
 }
 
 impl AllocationQueue {
@@ -65,7 +65,7 @@ impl AllocationQueue {
     /// programs only; without a command they are expected to be workers of this process.
     #[must_use]
     pub fn command(mut self, command: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.command = command.into_iter().map(Into::into).collect();
+        self.command = command.into_iter().map(Word::from).collect();
         self
     }
 
@@ -86,6 +86,7 @@ impl AllocationQueue {
             max_workers: self.max_workers,
             time_limit: self.time_limit.map(Into::into),
             worker: Some(Arc::new(worker)),
+            ..QueueSpec::default()
         })
     }
 }

@@ -34,6 +34,8 @@ pub enum ServerInput {
         link: LinkId,
         /// Its role.
         role: PeerRole,
+        /// The version of the messages that it speaks; it hears no others.
+        protocol: u16,
     },
     /// A worker says this, in order.
     FromWorker {

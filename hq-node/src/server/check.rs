@@ -16,6 +16,8 @@ const ERROR_MAX: usize = 16 * 1024;
 /// Cpus and GPUs of a machine.
 const CPUS_MAX: usize = 65_536;
 const GPUS_MAX: usize = 1024;
+/// Bytes of the name of a GPU.
+const GPU_ID_MAX: usize = 64;
 
 fn invalid(text: impl Into<String>) -> Refusal {
     Refusal::Invalid(text.into())
@@ -102,7 +104,7 @@ pub(super) fn from_worker(message: &mut FromWorker) -> bool {
         FromWorker::Output(output) => output.data.len() <= OUTPUT_MAX,
         FromWorker::Overview(state) => {
             let gpus = || state.nvidia.iter().chain(&state.amd).flatten();
-            state.cpus.len() <= CPUS_MAX && gpus().count() <= GPUS_MAX && gpus().all(|gpu| gpu.id.len() <= NAME_MAX)
+            state.cpus.len() <= CPUS_MAX && gpus().count() <= GPUS_MAX && gpus().all(|gpu| gpu.id.len() <= GPU_ID_MAX)
         }
         FromWorker::Hello(_) | FromWorker::Heartbeat | FromWorker::Leaving { .. } => true,
     }
@@ -172,10 +174,10 @@ mod tests {
         }
         let gpu = |len| GpuState { id: "x".repeat(len), ..GpuState::default() };
         for (cpus, nvidia, ok) in [
-            (CPUS_MAX, vec![gpu(NAME_MAX); 8], true),
+            (CPUS_MAX, vec![gpu(GPU_ID_MAX); 8], true),
             (CPUS_MAX + 1, vec![], false),
             (1, vec![gpu(1); GPUS_MAX + 1], false),
-            (1, vec![gpu(NAME_MAX + 1)], false),
+            (1, vec![gpu(GPU_ID_MAX + 1)], false),
         ] {
             let state = HardwareState { cpus: vec![Share(0); cpus], nvidia: Some(nvidia), ..HardwareState::default() };
             assert_eq!(from_worker(&mut FromWorker::Overview(Box::new(state))), ok, "{cpus}");

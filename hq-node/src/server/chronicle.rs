@@ -1,13 +1,7 @@
 use hq_core::{Event, EventKind, Fact, Record, Seq, WallTime};
 use hq_scheduler::Scheduler;
 
-use super::{
-    book::JobBook,
-    events::{Story, tell},
-    feed::tell_story,
-    grants::GrantBook,
-    wall::Wall,
-};
+use super::{book::JobBook, events::tell, feed::tell_story, grants::GrantBook, story::Story, wall::Wall};
 
 /// The events that the records of a journal tell of, without a server: the same that a server told when it wrote them.
 #[derive(Debug, Default)]

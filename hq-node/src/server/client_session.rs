@@ -234,7 +234,7 @@ impl Clients {
     /// Calls that can only be answered by what becomes safe later.
     pub(super) fn waits(&self) -> Vec<Waiting> {
         let of_jobs = self.of_job.values().flatten();
-        let calls: BTreeSet<_> = of_jobs.chain(self.of_token.values()).copied().collect();
+        let calls: BTreeSet<_> = of_jobs.chain(self.of_token.values()).copied().chain(self.listening.calls()).collect();
         calls.into_iter().collect()
     }
 }

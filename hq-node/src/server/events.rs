@@ -1,26 +1,8 @@
 use std::sync::Arc;
 
-use hq_core::{
-    Deps, Ends, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, Submit, TaskIds, WorkerId,
-};
+use hq_core::{Deps, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, Submit};
 
-use super::{book::JobBook, grants::GrantBook, wall::Wall};
-
-/// What the feed keeps of a fact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Story {
-    /// An event as it is told.
-    Told(EventKind),
-    /// Ends that are told task by task only when somebody listens: nobody pays for them otherwise.
-    Finished {
-        /// The worker; of a gang all of them, the main one first.
-        workers: Vec<WorkerId>,
-        /// The variant granted.
-        variant: u8,
-        /// The ends.
-        ends: Ends,
-    },
-}
+use super::{book::JobBook, grants::GrantBook, story::Story, wall::Wall};
 
 /// Puts what `fact` has to tell into `stories`. The books are those before the fact.
 pub(super) fn tell(
@@ -107,41 +89,5 @@ fn outline(submit: &Submit) -> Submit {
         deps: Deps::default(),
         owner: owner.clone(),
         after: after.clone(),
-    }
-}
-
-impl Story {
-    /// Roughly the bytes it takes.
-    pub(super) fn size(&self) -> usize {
-        128 + match self {
-            Self::Finished { ends, .. } => ends.tasks.len() * 16 + ends.times.len(),
-            Self::Told(event) => match event {
-                EventKind::JobOpened { spec, .. } => spec.name.len(),
-                EventKind::JobSubmitted { spec, submit, .. } => {
-                    let runs = match &submit.ids {
-                        TaskIds::Given(ids) => ids.runs().len(),
-                        TaskIds::Next(_) => 0,
-                    };
-                    512 + spec.as_ref().map_or(0, |spec| spec.name.len())
-                        + submit.shared.len()
-                        + submit.parts.get(0).len()
-                        + runs * 24
-                }
-                EventKind::TaskNotify { message, .. } => message.len(),
-                EventKind::WorkerOverview { state, .. } => {
-                    let gpus = state.nvidia.iter().chain(&state.amd).flatten().count();
-                    256 + state.cpus.len() * 2 + gpus * 64
-                }
-                EventKind::JobCanceled { reason: Some(text), .. } | EventKind::TaskFailed { error: text, .. } => {
-                    text.len()
-                }
-                EventKind::TaskStarted { workers, .. } => workers.len() * 4,
-                // Runs with their indexes.
-                EventKind::TasksCanceled { tasks, .. } | EventKind::TasksAborted { tasks, .. } => {
-                    tasks.runs().len() * 24
-                }
-                _ => 0,
-            },
-        }
     }
 }

@@ -2,7 +2,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 use hq_core::{Event, EventKind, FinishedTask, Instance, JobId, Ordinal, Seq, TaskNumber, Tick, WallTime};
 
-use super::{events::Story, wall::Wall};
+use super::{
+    story::{Story, Whose},
+    wall::Wall,
+};
 
 /// The latest events, as many as fit into some bytes. They are told once they are safe.
 #[derive(Debug)]
@@ -14,8 +17,11 @@ pub(super) struct Feed {
     published: u64,
     /// Events before this number are gone.
     floor: Seq,
+    /// Of all but those in `bulky`.
     bytes: usize,
     bytes_max: usize,
+    /// Positions of stories that are too long to be kept.
+    bulky: VecDeque<u64>,
 }
 
 #[derive(Debug)]
@@ -54,23 +60,29 @@ const BATCH_EVENTS: usize = 512;
 const BATCH_ENDS: usize = 4096;
 /// Bytes of stories per batch, past which it is full.
 const BATCH_BYTES: usize = 256 * 1024;
+/// A story that takes more than this part of the room is not kept for those who do not keep up.
+const BULKY_SHARE: usize = 4;
 
 impl Feed {
     /// Nothing in it; what came before `floor` is not known.
     pub(super) const fn new(floor: Seq, bytes_max: usize) -> Self {
-        Self { entries: VecDeque::new(), first: 0, published: 0, floor, bytes: 0, bytes_max }
+        Self { entries: VecDeque::new(), first: 0, published: 0, floor, bytes: 0, bytes_max, bulky: VecDeque::new() }
     }
 
-    /// Adds what happened by fact `seq`, not before those added earlier. The oldest events make room.
-    pub(super) fn push(&mut self, seq: Seq, at: Tick, story: Story) {
-        self.bytes += story.size();
-        self.entries.push_back(Entry { seq, at, story });
-        while self.bytes > self.bytes_max {
-            let Some(gone) = self.entries.pop_front() else { return };
-            self.bytes -= gone.story.size();
-            self.first += 1;
-            self.floor = gone.seq.next();
+    /// Adds what happened by fact `seq`, not before those added earlier. [`trim`](Self::trim) makes room.
+    pub(super) fn push(&mut self, seq: Seq, at: Tick, mut story: Story) {
+        story.slim();
+        if self.is_bulky(&story) {
+            self.bulky.push_back(self.first + self.entries.len() as u64);
+        } else {
+            self.bytes += story.size();
         }
+        self.entries.push_back(Entry { seq, at, story });
+    }
+
+    /// Too much to drive out others.
+    fn is_bulky(&self, story: &Story) -> bool {
+        story.size() > self.bytes_max / BULKY_SHARE
     }
 
     /// Everything up to `durable` may be told; says whether that is more than before.
@@ -80,6 +92,24 @@ impl Feed {
         let fresh = self.entries.iter().skip((self.published - self.first) as usize);
         self.published += fresh.take_while(|entry| entry.seq <= durable).count() as u64;
         self.published > before
+    }
+
+    /// Drops what is too much of what may be told: the oldest, and single stories that are too long to be kept for those
+    /// who do not keep up. Who keeps up has been told. What may not be told yet is kept however much it is: nobody could
+    /// have heard of it.
+    pub(super) fn trim(&mut self) {
+        while let Some(at) = self.bulky.pop_front_if(|at| *at < self.published) {
+            if let Some(entry) = at.checked_sub(self.first).and_then(|index| self.entries.get_mut(index as usize)) {
+                entry.story = Story::Gone(entry.story.whose());
+                self.bytes += entry.story.size();
+            }
+        }
+        while self.bytes > self.bytes_max && self.first < self.published {
+            let Some(gone) = self.entries.pop_front() else { return };
+            self.bytes -= gone.story.size();
+            self.first += 1;
+            self.floor = gone.seq.next();
+        }
     }
 
     /// A listener from event `from` on, or from now on. `next` is the number of the next fact.
@@ -115,12 +145,31 @@ impl Feed {
         };
         while cursor.at < self.published && !is_full(&events, ends, bytes) {
             let Some(entry) = self.entries.get((cursor.at - self.first) as usize) else { break };
+            if let Story::Gone(whose) = entry.story
+                && is_wanted(whose, cursor.jobs.as_ref())
+            {
+                if !events.is_empty() {
+                    break; // They come first.
+                }
+                cursor.at += 1;
+                let after = self.entries.get((cursor.at - self.first) as usize);
+                return Some(Chapter::Reset { next: after.map_or(next, |entry| entry.seq) });
+            }
             cursor.at += 1;
             bytes += entry.story.size();
             ends += entry.tell(wall, cursor.jobs.as_ref(), &find, &mut events);
         }
         (!events.is_empty()).then_some(Chapter::Events(events))
     }
+}
+
+/// Whether a story is for who listens to these jobs, or to all.
+fn is_wanted(whose: Whose, jobs: Option<&BTreeSet<JobId>>) -> bool {
+    jobs.is_none_or(|jobs| match whose {
+        Whose::Nobodys => false,
+        Whose::Jobs(job) => jobs.contains(&job),
+        Whose::Anybodys => true,
+    })
 }
 
 impl Entry {
@@ -156,6 +205,7 @@ pub(super) fn tell_story(
             return 0;
         }
         Story::Finished { workers, variant, ends } => (workers, *variant, ends),
+        Story::Gone(_) => return 0,
     };
     let mut count = 0;
     let mut last: Option<(JobId, Vec<FinishedTask>)> = None;
@@ -219,19 +269,20 @@ mod tests {
 
     #[test]
     fn who_falls_behind_is_reset() {
-        let mut feed = Feed::new(Seq(1), closed(1).size() * 3);
+        let mut feed = Feed::new(Seq(1), closed(1).size() * 4);
         let mut slow = feed.listen(Some(Seq(1)), Seq(1), None);
-        for seq in 1..=5 {
+        for seq in 1..=6 {
             feed.push(Seq(seq), Tick(seq), closed(1));
             feed.publish(Seq(seq));
+            feed.trim();
         }
         assert_eq!(seqs(&feed, &mut slow), Some(Err(3)));
-        assert_eq!(seqs(&feed, &mut slow), Some(Ok(vec![3, 4, 5])));
-        for (from, first) in [(2, Err(3)), (3, Ok(vec![3, 4, 5])), (5, Ok(vec![5])), (7, Err(3))] {
-            let mut cursor = feed.listen(Some(Seq(from)), Seq(6), None);
+        assert_eq!(seqs(&feed, &mut slow), Some(Ok(vec![3, 4, 5, 6])));
+        for (from, first) in [(2, Err(3)), (3, Ok(vec![3, 4, 5, 6])), (6, Ok(vec![6])), (8, Err(3))] {
+            let mut cursor = feed.listen(Some(Seq(from)), Seq(7), None);
             assert_eq!(seqs(&feed, &mut cursor), Some(first), "from {from}");
         }
-        assert_eq!(seqs(&feed, &mut feed.listen(Some(Seq(6)), Seq(6), None)), None, "just what comes next");
+        assert_eq!(seqs(&feed, &mut feed.listen(Some(Seq(7)), Seq(7), None)), None, "just what comes next");
     }
 
     #[test]
@@ -257,6 +308,28 @@ mod tests {
         let first =
             FinishedTask { task: TaskNumber(0), instance: Instance(0), started: WallTime(1010), ended: WallTime(1015) };
         assert_eq!(tasks[0], first);
+    }
+
+    #[test]
+    fn one_long_story_drives_out_nobody_elses() {
+        let long = |job| Story::Told(EventKind::JobCanceled { job: JobId(job), reason: Some("x".repeat(100_000)) });
+        let mut feed = Feed::new(Seq(1), 10_000);
+        let listen = |feed: &Feed, job: u32| feed.listen(Some(Seq(1)), Seq(1), Some(BTreeSet::from([JobId(job)])));
+        let (mut keeps_up, mut slow, mut other) = (listen(&feed, 2), listen(&feed, 2), listen(&feed, 1));
+        for (seq, story) in [closed(1), closed(2), long(2), closed(1), closed(2)].into_iter().enumerate() {
+            feed.push(Seq(seq as u64 + 1), Tick(0), story);
+        }
+        assert!(!feed.publish(Seq(0)));
+        feed.trim();
+        feed.publish(Seq(3));
+        assert_eq!(seqs(&feed, &mut keeps_up), Some(Ok(vec![2, 3])), "kept until it could be told");
+        feed.trim();
+        feed.publish(Seq(9));
+        assert_eq!(seqs(&feed, &mut keeps_up), Some(Ok(vec![5])));
+        assert_eq!(seqs(&feed, &mut other), Some(Ok(vec![1, 4])), "as if nothing were missing");
+        let told: Vec<_> = std::iter::from_fn(|| seqs(&feed, &mut slow)).collect();
+        assert_eq!(told, [Ok(vec![2]), Err(4), Ok(vec![5])]);
+        assert_eq!((feed.bytes, feed.bulky.len()), (feed.entries.iter().map(|entry| entry.story.size()).sum(), 0));
     }
 
     #[test]

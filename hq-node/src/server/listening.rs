@@ -15,6 +15,8 @@ pub(super) const WINDOW: u32 = 8;
 #[derive(Debug, Default)]
 pub(super) struct Listening {
     jobs: BTreeMap<JobId, Heard>,
+    /// Number of the latest session.
+    sessions: u64,
     /// Jobs that there may be something to do for.
     news: BTreeSet<JobId>,
 }
@@ -22,6 +24,9 @@ pub(super) struct Listening {
 /// What is heard of a job.
 #[derive(Debug, Default)]
 struct Heard {
+    /// Counts how often somebody began to listen, to any job, where nobody did: what was printed in an earlier one, or for
+    /// its room, is nobody's.
+    session: u64,
     ears: BTreeMap<Waiting, Ear>,
     /// Chunks that not all have taken, with who printed them.
     chunks: VecDeque<(WorkerId, TaskOutput)>,
@@ -29,6 +34,8 @@ struct Heard {
     first: u64,
     /// How many of them are of each worker.
     of_worker: BTreeMap<WorkerId, u32>,
+    /// What workers sent that nobody may hear: its room is free at once.
+    unheard: BTreeMap<WorkerId, u32>,
     has_ended: bool,
 }
 
@@ -49,20 +56,26 @@ pub(super) struct Carried {
     /// Those who have heard all there is; they listen no more.
     pub(super) over: Vec<Waiting>,
     /// Room that workers have again.
-    pub(super) room: Vec<(WorkerId, JobId, u32)>,
-    /// Jobs that nobody listens to any more.
-    pub(super) quiet: Vec<JobId>,
+    pub(super) room: Vec<(WorkerId, JobId, u64, u32)>,
+    /// Jobs that nobody listens to any more, with their last sessions.
+    pub(super) quiet: Vec<(JobId, u64)>,
 }
 
 impl Listening {
-    /// Somebody listens to a job from now on. True for the first.
-    pub(super) fn listen(&mut self, job: JobId, call: Waiting, credit: u32) -> bool {
+    /// Somebody listens to a job from now on. For the first, the number of the session that begins: workers have to hear
+    /// of it.
+    pub(super) fn listen(&mut self, job: JobId, call: Waiting, credit: u32) -> Option<u64> {
         let heard = self.jobs.entry(job).or_default();
         let is_first = heard.ears.is_empty();
+        if is_first {
+            // Those who listened before may have left in this very step: nothing of theirs is left over.
+            self.sessions += 1;
+            *heard = Heard { session: self.sessions, has_ended: heard.has_ended, ..Heard::default() };
+        }
         let next = heard.first + heard.chunks.len() as u64;
         heard.ears.insert(call, Ear { next, credit });
         self.news.insert(job);
-        is_first
+        is_first.then_some(heard.session)
     }
 
     /// Somebody can take more.
@@ -81,14 +94,19 @@ impl Listening {
         }
     }
 
-    /// A worker says what a program printed. What is more than it may send, or nobody listens to, is dropped.
-    pub(super) fn printed(&mut self, job: JobId, worker: WorkerId, output: TaskOutput) {
-        let Some(heard) = self.jobs.get_mut(&job) else { return };
+    /// A worker says what a program printed. What is more than it may send, of an earlier session, or nobody listens to,
+    /// is dropped. None: what was printed is of no run of this worker; it takes no room.
+    pub(super) fn printed(&mut self, job: JobId, worker: WorkerId, session: u64, output: Option<TaskOutput>) {
+        let Some(heard) = self.jobs.get_mut(&job).filter(|heard| heard.session == session) else { return };
+        self.news.insert(job);
+        let Some(output) = output else {
+            *heard.unheard.entry(worker).or_default() += 1;
+            return;
+        };
         let count = heard.of_worker.entry(worker).or_default();
         if *count < WINDOW {
             *count += 1;
             heard.chunks.push_back((worker, output));
-            self.news.insert(job);
         }
     }
 
@@ -100,9 +118,15 @@ impl Listening {
         }
     }
 
-    /// Jobs that somebody listens to.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.jobs.keys().copied()
+    /// Jobs that somebody listens to, with their sessions.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = (JobId, u64)> {
+        let heard = self.jobs.iter().filter(|(_, heard)| !heard.ears.is_empty());
+        heard.map(|(job, heard)| (*job, heard.session))
+    }
+
+    /// Who listens.
+    pub(super) fn calls(&self) -> impl Iterator<Item = Waiting> {
+        self.jobs.values().flat_map(|heard| heard.ears.keys()).copied()
     }
 
     /// Hands out what can be.
@@ -111,8 +135,8 @@ impl Listening {
         for job in std::mem::take(&mut self.news) {
             let Some(heard) = self.jobs.get_mut(&job) else { continue };
             heard.tell(&mut carried.told);
-            let room = heard.forget();
-            carried.room.extend(room.into_iter().map(|(worker, chunks)| (worker, job, chunks)));
+            let (room, session) = (heard.forget(), heard.session);
+            carried.room.extend(room.into_iter().map(|(worker, chunks)| (worker, job, session, chunks)));
             if heard.has_ended {
                 let end = heard.first + heard.chunks.len() as u64;
                 let through = heard.ears.extract_if(.., |_, ear| ear.next == end);
@@ -120,7 +144,7 @@ impl Listening {
             }
             if heard.ears.is_empty() {
                 self.jobs.remove(&job);
-                carried.quiet.push(job);
+                carried.quiet.push((job, session));
             }
         }
         carried
@@ -153,7 +177,7 @@ impl Heard {
     fn forget(&mut self) -> BTreeMap<WorkerId, u32> {
         let end = self.first + self.chunks.len() as u64;
         let needed = self.ears.values().map(|ear| ear.next).min().unwrap_or(end);
-        let mut room = BTreeMap::new();
+        let mut room = std::mem::take(&mut self.unheard);
         while self.first < needed
             && let Some((worker, _)) = self.chunks.pop_front()
         {
@@ -193,20 +217,20 @@ mod tests {
     #[test]
     fn what_is_printed_goes_to_all_and_makes_room() {
         let mut listening = Listening::default();
-        assert!(listening.listen(JOB, ONE, 2) && !listening.listen(JOB, TWO, 5));
-        (0..4).for_each(|n| listening.printed(JOB, WorkerId(n % 2), output(n.into())));
+        assert_eq!((listening.listen(JOB, ONE, 2), listening.listen(JOB, TWO, 5)), (Some(1), None));
+        (0..4).for_each(|n| listening.printed(JOB, WorkerId(n % 2), 1, Some(output(n.into()))));
         let carried = listening.carry();
         assert_eq!(offsets(&carried), [(1, vec![0, 1]), (2, vec![0, 1, 2, 3])]);
-        assert_eq!(carried.room, [(WorkerId(0), JOB, 1), (WorkerId(1), JOB, 1)], "not before the slowest has it");
+        assert_eq!(carried.room, [(WorkerId(0), JOB, 1, 1), (WorkerId(1), JOB, 1, 1)], "not before the slowest has it");
         assert_eq!(listening.carry(), Carried::default());
         listening.credit(JOB, ONE, 9);
         let carried = listening.carry();
         assert_eq!(offsets(&carried), [(1, vec![2, 3])]);
-        assert_eq!(carried.room, [(WorkerId(0), JOB, 1), (WorkerId(1), JOB, 1)]);
+        assert_eq!(carried.room, [(WorkerId(0), JOB, 1, 1), (WorkerId(1), JOB, 1, 1)]);
         // Who comes later hears what is printed later.
         let late = (LinkId(3), RequestId(1));
         listening.listen(JOB, late, 1);
-        listening.printed(JOB, WorkerId(1), output(9));
+        listening.printed(JOB, WorkerId(1), 1, Some(output(9)));
         assert_eq!(offsets(&listening.carry()), [(1, vec![9]), (2, vec![9]), (3, vec![9])]);
     }
 
@@ -214,14 +238,14 @@ mod tests {
     fn a_worker_that_sends_too_much_is_not_heard() {
         let mut listening = Listening::default();
         listening.listen(JOB, ONE, 0);
-        (0..100).for_each(|n| listening.printed(JOB, WorkerId(1), output(n)));
-        listening.printed(JOB, WorkerId(2), output(1000));
-        listening.printed(JobId(9), WorkerId(2), output(0));
+        (0..100).for_each(|n| listening.printed(JOB, WorkerId(1), 1, Some(output(n))));
+        listening.printed(JOB, WorkerId(2), 1, Some(output(1000)));
+        listening.printed(JobId(9), WorkerId(2), 1, Some(output(0)));
         listening.credit(JOB, ONE, u32::MAX);
         let expected: Vec<u64> = (0..u64::from(WINDOW)).chain([1000]).collect();
         let carried = listening.carry();
         assert_eq!(offsets(&carried), [(1, expected)]);
-        assert_eq!(carried.room, [(WorkerId(1), JOB, WINDOW), (WorkerId(2), JOB, 1)]);
+        assert_eq!(carried.room, [(WorkerId(1), JOB, 1, WINDOW), (WorkerId(2), JOB, 1, 1)]);
     }
 
     #[test]
@@ -229,16 +253,37 @@ mod tests {
         let mut listening = Listening::default();
         listening.listen(JOB, ONE, 0);
         listening.listen(JOB, TWO, 9);
-        listening.printed(JOB, WorkerId(1), output(0));
+        listening.printed(JOB, WorkerId(1), 1, Some(output(0)));
         assert_eq!(listening.carry().room, []);
         listening.leave(JOB, ONE);
         assert!(listening.is_free_of(ONE.0));
-        assert_eq!(listening.carry().room, [(WorkerId(1), JOB, 1)]);
-        listening.printed(JOB, WorkerId(1), output(1));
+        assert_eq!(listening.carry().room, [(WorkerId(1), JOB, 1, 1)]);
+        listening.printed(JOB, WorkerId(1), 1, Some(output(1)));
         listening.leave(JOB, TWO);
         let carried = listening.carry();
-        assert_eq!((carried.quiet, carried.told, listening.jobs().count()), (vec![JOB], vec![], 0));
-        assert!(listening.listen(JOB, TWO, 1), "first again");
+        assert_eq!((carried.quiet, carried.told, listening.jobs().count()), (vec![(JOB, 1)], vec![], 0));
+        assert_eq!(listening.listen(JOB, TWO, 1), Some(2), "first again");
+    }
+
+    #[test]
+    fn a_session_hears_nothing_of_those_before_and_keeps_its_window() {
+        let mut listening = Listening::default();
+        listening.listen(JOB, ONE, 0);
+        (0..8).for_each(|n| listening.printed(JOB, WorkerId(1), 1, Some(output(n))));
+        listening.leave(JOB, ONE);
+        assert_eq!(listening.listen(JOB, TWO, 99), Some(2), "in one step with the end of the first");
+        assert_eq!(listening.carry(), Carried::default());
+        // What was on its way, and then the whole window.
+        (8..16).for_each(|n| listening.printed(JOB, WorkerId(1), 1, Some(output(n))));
+        (16..24).for_each(|n| listening.printed(JOB, WorkerId(1), 2, Some(output(n))));
+        let carried = listening.carry();
+        assert_eq!(offsets(&carried), [(2, (16..24).collect())]);
+        assert_eq!(carried.room, [(WorkerId(1), JOB, 2, WINDOW)]);
+        // What is no run of its worker takes no room.
+        (0..20).for_each(|_| listening.printed(JOB, WorkerId(1), 2, None));
+        listening.printed(JOB, WorkerId(1), 1, None);
+        let carried = listening.carry();
+        assert_eq!((offsets(&carried), carried.room), (vec![], vec![(WorkerId(1), JOB, 2, 20)]));
     }
 
     #[test]
@@ -246,12 +291,12 @@ mod tests {
         let mut listening = Listening::default();
         listening.listen(JOB, ONE, 1);
         listening.listen(JOB, TWO, 9);
-        (0..2).for_each(|n| listening.printed(JOB, WorkerId(1), output(n)));
+        (0..2).for_each(|n| listening.printed(JOB, WorkerId(1), 1, Some(output(n))));
         listening.ended(JOB);
         assert_eq!(listening.carry().over, [TWO]);
         assert_eq!(listening.carry().over, []);
         listening.credit(JOB, ONE, 1);
         let carried = listening.carry();
-        assert_eq!((carried.over, carried.quiet), (vec![ONE], vec![JOB]));
+        assert_eq!((carried.over, carried.quiet), (vec![ONE], vec![(JOB, 1)]));
     }
 }

@@ -12,11 +12,11 @@ use super::{
     book::JobBook,
     client_session::{ClientSession, Clients},
     durability::Ledger,
-    events::Story,
     feed::Feed,
     grants::GrantBook,
     requests::JobWait,
     stopping::Phase,
+    story::Story,
     wall::Wall,
     worker_session::Workers,
 };
@@ -166,7 +166,7 @@ impl ServerNode {
         }
         self.look(now);
         match input {
-            ServerInput::LinkUp { link, role } => self.link_up(link, role),
+            ServerInput::LinkUp { link, role, protocol } => self.link_up(link, role, protocol),
             ServerInput::FromWorker { link, messages } => self.hear_worker(link, messages),
             ServerInput::FromClient { link, calls } => self.hear_client(link, calls),
             ServerInput::LinkDown { link } => self.link_down(link),
@@ -233,7 +233,7 @@ impl ServerNode {
         self.attention.look(self.now, self.workers.next_due());
     }
 
-    fn link_up(&mut self, link: LinkId, role: PeerRole) {
+    fn link_up(&mut self, link: LinkId, role: PeerRole, protocol: u16) {
         let is_known = self.workers.links.contains_key(&link) || self.clients.links.contains_key(&link);
         if is_known {
             return;
@@ -243,7 +243,7 @@ impl ServerNode {
             return;
         }
         match role {
-            PeerRole::Worker => self.greet(link),
+            PeerRole::Worker => self.greet(link, protocol),
             PeerRole::Client => _ = self.clients.links.insert(link, ClientSession::default()),
         }
     }

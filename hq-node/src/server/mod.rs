@@ -21,6 +21,7 @@ mod render;
 mod requests;
 mod step;
 mod stopping;
+mod story;
 mod wall;
 mod worker_links;
 mod worker_session;

@@ -1,12 +1,7 @@
 use hq_core::{ClientReply, EventKind, Fact, LinkId, Reply, Seq, ToWorker, WorkerId};
 use hq_scheduler::Action;
 
-use super::{
-    ServerNode, ServerOutput,
-    events::{Story, tell},
-    listening::Carried,
-    worker_session::SessionState,
-};
+use super::{ServerNode, ServerOutput, events::tell, listening::Carried, story::Story, worker_session::SessionState};
 
 impl ServerNode {
     /// Works out what follows from the input since the last step, and puts it into the outputs: one append, then
@@ -29,18 +24,20 @@ impl ServerNode {
             }
         }
         self.begin_waits();
+        self.carry_outputs();
         self.settle_replies();
         self.append_step();
         self.outputs.extend(warnings);
-        self.carry_outputs();
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }
+        self.feed.trim();
         self.flush();
         self.finish_stop();
     }
 
-    /// Carries what programs printed to those who listen.
+    /// Carries what programs printed to those who listen. That nothing more comes is told as an end of the job is: once it
+    /// is safe, and behind all answers to the same call.
     fn carry_outputs(&mut self) {
         let Carried { told, over, room, quiet } = self.clients.listening.carry();
         for ((link, id), outputs) in told {
@@ -48,13 +45,13 @@ impl ServerNode {
         }
         for (link, id) in over {
             self.clients.abandon(link, id);
-            self.reply(link, id, ClientReply::Done);
+            self.reply_durable(link, id, ClientReply::Done);
         }
-        for (worker, job, credit) in room {
-            self.tell_worker(worker, ToWorker::Listen { job, credit });
+        for (worker, job, session, credit) in room {
+            self.tell_worker(worker, ToWorker::Listen { job, session, credit });
         }
-        for job in quiet {
-            self.tell_workers(&ToWorker::Unlisten { job });
+        for (job, session) in quiet {
+            self.tell_workers(&ToWorker::Unlisten { job, session });
         }
     }
 
@@ -93,10 +90,17 @@ impl ServerNode {
             }
         }
         for story in stories.drain(..) {
-            self.feed.push(seq, self.now, story);
+            self.tell_feed(seq, story);
         }
         self.stories = stories;
         self.ledger.record(self.now, fact);
+    }
+
+    /// Puts into the feed what happened by fact `seq`. After a failure of the journal nothing is told any more.
+    pub(super) fn tell_feed(&mut self, seq: Seq, story: Story) {
+        if self.ledger.failure().is_none() {
+            self.feed.push(seq, self.now, story);
+        }
     }
 
     /// Tells a worker that is there; others hear nothing.
@@ -107,7 +111,14 @@ impl ServerNode {
             return; // It would wait for ever, and all behind it.
         }
         let Some((link, session)) = self.workers.session(worker) else { return };
-        session.tell(message, after, durable);
+        if session.protocol < message.since() {
+            // Lanes it knows one by one; of other things nothing, and it would end its link.
+            let protocol = session.protocol;
+            let known = message.singly().filter(|message| message.since() <= protocol);
+            known.for_each(|message| session.tell(message, after, durable));
+        } else {
+            session.tell(message, after, durable);
+        }
         self.mark(link);
     }
 

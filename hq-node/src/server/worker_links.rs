@@ -1,14 +1,14 @@
 use hq_core::{
-    ClientReply, EventKind, Fact, FromWorker, JobId, LinkId, LossReason, Report, RunId, RunOutput, Span, TaskOutput,
-    Tick, ToWorker, Welcome, WorkerConfig, WorkerId,
+    ClientReply, EventKind, Fact, FromWorker, Instance, JobId, LinkId, LossReason, Report, RunId, RunOutput, Span,
+    TaskOutput, TaskState, Tick, ToWorker, Welcome, WorkerConfig, WorkerId,
 };
 use hq_scheduler::News;
 
 use super::{
     ServerNode, check,
-    events::Story,
     listening::WINDOW,
     stopping::Phase,
+    story::Story,
     worker_session::{SessionState, WorkerSession},
 };
 
@@ -21,9 +21,9 @@ const VIOLATIONS_MAX: u32 = 8;
 
 impl ServerNode {
     /// A worker's link is there.
-    pub(super) fn greet(&mut self, link: LinkId) {
+    pub(super) fn greet(&mut self, link: LinkId, protocol: u16) {
         let until = self.now.after(GREETING_TIME);
-        self.workers.links.insert(link, WorkerSession::new(self.now, self.attention.clock(), until));
+        self.workers.links.insert(link, WorkerSession::new(protocol, self.now, self.attention.clock(), until));
         self.workers.plan(link, until);
     }
 
@@ -78,26 +78,31 @@ impl ServerNode {
     /// A program printed something: told to those who listen to its job. As with words, what comes from a run that the
     /// worker does not have is dropped.
     fn printed(&mut self, worker: WorkerId, output: RunOutput) {
-        let RunOutput { run, channel, offset, data } = output;
+        let RunOutput { run, session, channel, offset, data } = output;
+        let own = self.own_run(worker, run);
+        let Some((job, task)) = self.jobs.locate(run.task) else { return };
+        let output = own.map(|instance| TaskOutput { task, instance, channel, offset, data });
+        self.clients.listening.printed(job, worker, session, output);
+    }
+
+    /// Whether a worker has this run, as what it may speak for: it runs the task, in that lane. Its instance.
+    fn own_run(&mut self, worker: WorkerId, run: RunId) -> Option<Instance> {
         if self.has_reports {
             self.step(); // The start of the run may be among them.
         }
-        let is_its_own = self.grants.get(run.grant).is_some_and(|grant| grant.workers.first() == Some(&worker));
-        let Some((job, task)) = self.jobs.locate(run.task).filter(|_| is_its_own) else { return };
-        let instance = self.scheduler.task(run.task).map(|task| task.instance).unwrap_or_default();
-        self.clients.listening.printed(job, worker, TaskOutput { task, instance, channel, offset, data });
+        let has_lane = self.grants.get(run.grant).is_some_and(|grant| grant.workers.first() == Some(&worker));
+        let task = self.scheduler.task(run.task).filter(|_| has_lane)?;
+        let is_running = task.state == TaskState::Running && task.workers.first() == Some(&worker);
+        is_running.then_some(task.instance)
     }
 
     /// A program says something: told to those who listen, behind what happened before. What comes from a run that the
     /// worker does not have is dropped: it has been given to another meanwhile.
     fn notify(&mut self, worker: WorkerId, run: RunId, message: String) {
-        if self.has_reports {
-            self.step(); // The start of the run may be among them.
-        }
-        let is_its_own = self.grants.get(run.grant).is_some_and(|grant| grant.workers.first() == Some(&worker));
+        let is_its_own = self.own_run(worker, run).is_some();
         if let Some((job, task)) = self.jobs.locate(run.task).filter(|_| is_its_own) {
             let story = Story::Told(EventKind::TaskNotify { job, task, worker, message });
-            self.feed.push(self.ledger.appended(), self.now, story);
+            self.tell_feed(self.ledger.appended(), story);
         }
     }
 
@@ -147,9 +152,9 @@ impl ServerNode {
             session.tell(ToWorker::Welcome(welcome), self.boot, durable);
         }
         self.workers.by_id.insert(worker, link);
-        let jobs: Vec<JobId> = self.clients.listening.jobs().collect();
-        for job in jobs {
-            self.tell_worker(worker, ToWorker::Listen { job, credit: WINDOW });
+        let jobs: Vec<(JobId, u64)> = self.clients.listening.jobs().collect();
+        for (job, session) in jobs {
+            self.tell_worker(worker, ToWorker::Listen { job, session, credit: WINDOW });
         }
         self.workers.plan(link, now.after(talk_interval(heartbeat)));
         self.mark(link);

@@ -8,6 +8,8 @@ use super::durability::Withheld;
 #[derive(Debug)]
 pub(super) struct WorkerSession {
     pub(super) state: SessionState,
+    /// The version of the messages that it speaks.
+    pub(super) protocol: u16,
     /// Distance of signs of life, as the worker said.
     pub(super) heartbeat: Span,
     /// When it was heard last, by the clock of attention.
@@ -39,9 +41,10 @@ pub(super) enum SessionState {
 
 impl WorkerSession {
     /// A link that is there since `now`; `heard` is the same moment by the clock of attention.
-    pub(super) fn new(now: Tick, heard: Tick, greet_until: Tick) -> Self {
+    pub(super) fn new(protocol: u16, now: Tick, heard: Tick, greet_until: Tick) -> Self {
         Self {
             state: SessionState::Greeting(greet_until),
+            protocol,
             heartbeat: Span::ZERO,
             heard,
             said: now,
@@ -181,7 +184,7 @@ mod tests {
 
     #[test]
     fn messages_keep_their_order_and_acks_overtake_them() {
-        let mut session = WorkerSession::new(Tick(0), Tick(0), Tick(9));
+        let mut session = WorkerSession::new(2, Tick(0), Tick(0), Tick(9));
         session.tell(go_on(1), Seq(0), Seq(3));
         session.tell(go_on(2), Seq(5), Seq(3));
         session.tell(go_on(3), Seq(0), Seq(3));
@@ -197,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_failed_journal_holds_up_only_what_is_not_safe() {
-        let mut session = WorkerSession::new(Tick(0), Tick(0), Tick(9));
+        let mut session = WorkerSession::new(2, Tick(0), Tick(0), Tick(9));
         session.tell(go_on(1), Seq(5), Seq(3));
         session.tell(go_on(2), Seq(0), Seq(3));
         session.abandon_unsafe(Seq(3));

@@ -60,6 +60,8 @@ pub enum WorkerOutput {
     Listen {
         /// The job.
         job: JobId,
+        /// Each piece names the one whose room it takes. What is left of the room of another is gone.
+        session: u64,
         /// Pieces.
         credit: Option<u32>,
     },

@@ -39,8 +39,8 @@ pub struct WorkerNode {
     bodies: Bodies,
     lanes: Lanes,
     reports: Reports,
-    /// Jobs that somebody listens to, and how many pieces of what they print may still be sent.
-    listened: BTreeMap<JobId, u32>,
+    /// Jobs that somebody listens to: the session, and how many pieces of what they print may still be sent.
+    listened: BTreeMap<JobId, (u64, u32)>,
     outputs: VecDeque<WorkerOutput>,
 }
 
@@ -237,14 +237,16 @@ impl WorkerNode {
             }
             ToWorker::GoOn { grant } => self.lanes.go_on(grant),
             ToWorker::Ack { seq } => self.reports.ack(seq),
-            ToWorker::Listen { job, credit } => {
-                let sum = self.listened.entry(job).or_default();
-                *sum = sum.saturating_add(credit);
-                self.outputs.push_back(WorkerOutput::Listen { job, credit: Some(credit) });
+            ToWorker::Listen { job, session, credit } => {
+                let (known, sum) = self.listened.entry(job).or_insert((session, 0));
+                // The room of another session is gone with it.
+                *sum = if *known == session { sum.saturating_add(credit) } else { credit };
+                *known = session;
+                self.outputs.push_back(WorkerOutput::Listen { job, session, credit: Some(credit) });
             }
-            ToWorker::Unlisten { job } => {
+            ToWorker::Unlisten { job, session } => {
                 self.listened.remove(&job);
-                self.outputs.push_back(WorkerOutput::Listen { job, credit: None });
+                self.outputs.push_back(WorkerOutput::Listen { job, session, credit: None });
             }
             ToWorker::Stop { reason } => self.stopped(reason),
         }
@@ -277,16 +279,19 @@ impl WorkerNode {
         }
     }
 
-    /// What a run prints that has ended, or to a job that nobody has room for, is nobody's.
+    /// What a run prints that has ended, to a job that nobody has room for, or for the room of an earlier session, is
+    /// nobody's.
     fn printed(&mut self, job: JobId, output: RunOutput) {
-        let Some(credit) = self.listened.get_mut(&job).filter(|credit| **credit > 0) else { return };
+        let session = output.session;
+        let room = self.listened.get_mut(&job).filter(|(known, credit)| *known == session && *credit > 0);
+        let Some((_, credit)) = room else { return };
         if matches!(self.link, Link::Up(_)) && self.lanes.is_running(output.run) {
             *credit -= 1;
             self.report();
             self.say(FromWorker::Output(output));
         } else {
             // Its room is free again.
-            self.outputs.push_back(WorkerOutput::Listen { job, credit: Some(1) });
+            self.outputs.push_back(WorkerOutput::Listen { job, session, credit: Some(1) });
         }
     }
 
@@ -323,6 +328,10 @@ impl WorkerNode {
             return;
         }
         self.link = Link::Lost;
+        // Nobody is there to hear what runs on: it must not wait for anybody.
+        for (job, (session, _)) in std::mem::take(&mut self.listened) {
+            self.outputs.push_back(WorkerOutput::Listen { job, session, credit: None });
+        }
         if self.config.on_server_lost == OnServerLost::Stop || self.lanes.running() == 0 {
             self.leave(Exit::ServerLost);
         }

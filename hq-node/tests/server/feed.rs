@@ -98,12 +98,12 @@ fn a_listener_gets_as_many_batches_as_it_has_credit_for() {
 #[test]
 fn who_asks_for_what_is_gone_is_reset_and_goes_on() {
     let mut small = config(false);
-    small.feed_bytes = 1_000;
+    small.feed_bytes = 8_000;
     let mut rig = Rig::with(small, vec![]);
     let (client, watcher) = (rig.client(), rig.client());
     let id = listen(&mut rig, watcher, Some(1), None, 1);
     assert_eq!(events(&mut rig, watcher).len(), 1, "the start of the server");
-    for _ in 0..10 {
+    for _ in 0..20 {
         rig.submit(client, 1);
     }
     rig.call(watcher, ClientRequest::Credit { subscription: id, batches: 1 });
@@ -112,7 +112,7 @@ fn who_asks_for_what_is_gone_is_reset_and_goes_on() {
         panic!("{replies:?}")
     };
     assert_eq!(*next, events[0].seq);
-    assert!(events.len() < 10 && events.last().unwrap().seq == rig.log.last().unwrap().0);
+    assert!(events.len() < 20 && events.last().unwrap().seq == rig.log.last().unwrap().0);
     let other = rig.client();
     listen(&mut rig, other, Some(2), None, 9);
     assert!(matches!(rig.replies(other)[0].1, ClientReply::Reset { .. }));
@@ -250,4 +250,36 @@ fn looks_at_hardware_are_told_and_written_down() {
     assert_eq!(told, [EventKind::WorkerOverview { worker: worker.id, state: Box::new(state) }]);
     assert!(rig.log.iter().any(|(_, record)| matches!(record.fact, Fact::WorkerOverview { .. })));
     assert!(rig.restart(Span::secs(1)).log.len() > rig.log.len(), "such a journal can be gone on from");
+}
+
+#[test]
+fn what_others_submit_is_nobodys_reset() {
+    for journal in [false, true] {
+        let mut rig = Rig::with(config(journal), vec![]);
+        rig.confirms = journal;
+        rig.drain();
+        let (watcher, other) = (rig.client(), rig.client());
+        rig.submit(watcher, 1);
+        listen(&mut rig, watcher, None, Some(1), 9);
+        listen(&mut rig, other, None, None, 9);
+        let ClientRequest::Submit(mut long) = submit(1) else { panic!("a submit") };
+        long.shared = vec![7; 5 << 20].into();
+        rig.call(other, ClientRequest::Submit(long));
+        // An outline may be long as well: the numbers of many tasks, each by itself.
+        let ClientRequest::Submit(mut sparse) = submit(1) else { panic!("a submit") };
+        let numbers = hq_core::IdList::from_numbers((0..100_000).map(|n| n * 3 + n % 2)).unwrap();
+        sparse.ids = hq_core::TaskIds::Given(numbers);
+        rig.call(other, ClientRequest::Submit(sparse));
+        rig.worker(1).end(&mut rig, &Outcome::Finished);
+        let told = events(&mut rig, watcher);
+        assert_eq!(told.iter().map(kind).collect::<Vec<_>>(), ["tasks-finished", "job-completed"], "{journal}");
+        let told = events(&mut rig, other);
+        let submits: Vec<_> = told.iter().filter(|event| kind(event) == "job-submitted").collect();
+        assert_eq!(submits.len(), 2, "who keeps up hears of all");
+        let EventKind::JobSubmitted { submit, .. } = &submits[0].kind else { panic!("submitted") };
+        assert_eq!((submit.shared.len(), submit.kind.as_str()), (0, "program"), "a long body is left out");
+        let late = rig.client();
+        listen(&mut rig, late, Some(1), Some(1), 9);
+        assert!(!events(&mut rig, late).is_empty(), "nothing of it is missing");
+    }
 }

@@ -131,7 +131,7 @@ fn step() -> impl Strategy<Value = Result<ServerInput, Span>> {
     let role = prop::sample::select(vec![PeerRole::Worker, PeerRole::Client]);
     let call = (number(), request()).prop_map(|(id, request)| Call { id: RequestId(id), request });
     prop_oneof![
-        4 => (link(), role).prop_map(|(link, role)| Ok(ServerInput::LinkUp { link, role })),
+        4 => (link(), role, 1u16..3).prop_map(|(link, role, protocol)| Ok(ServerInput::LinkUp { link, role, protocol })),
         8 => (link(), prop::collection::vec(from_worker(), 0..4))
             .prop_map(|(link, messages)| Ok(ServerInput::FromWorker { link, messages })),
         8 => (link(), prop::collection::vec(call, 0..4))

@@ -136,9 +136,14 @@ impl Rig {
     }
 
     pub(crate) fn link(&mut self, role: PeerRole) -> LinkId {
+        self.link_of(role, 2)
+    }
+
+    /// A link to a peer that speaks this version.
+    pub(crate) fn link_of(&mut self, role: PeerRole, protocol: u16) -> LinkId {
         self.links += 1;
         let link = LinkId(self.links);
-        self.input(ServerInput::LinkUp { link, role });
+        self.input(ServerInput::LinkUp { link, role, protocol });
         link
     }
 
@@ -168,7 +173,12 @@ impl Rig {
 
     /// What a worker was told since it was looked at last, lane by lane.
     pub(crate) fn hear(&mut self, link: LinkId) -> Vec<ToWorker> {
-        self.to_worker.remove(&link).unwrap_or_default().into_iter().flat_map(ToWorker::singly).collect()
+        self.hear_together(link).into_iter().flat_map(ToWorker::singly).collect()
+    }
+
+    /// The same as it came.
+    pub(crate) fn hear_together(&mut self, link: LinkId) -> Vec<ToWorker> {
+        self.to_worker.remove(&link).unwrap_or_default()
     }
 
     pub(crate) fn call(&mut self, link: LinkId, request: ClientRequest) -> RequestId {

@@ -170,8 +170,8 @@ pub(crate) fn show(output: &WorkerOutput) -> Vec<String> {
         WorkerOutput::Stop { run, how: StopHow::Interrupt } => vec![format!("interrupt {}", show_run(*run))],
         WorkerOutput::Stop { run, how: StopHow::Kill } => vec![format!("kill {}", show_run(*run))],
         WorkerOutput::Stop { run, how: StopHow::Leave } => vec![format!("leave {}", show_run(*run))],
-        WorkerOutput::Listen { job, credit: Some(credit) } => vec![format!("listen {job}+{credit}")],
-        WorkerOutput::Listen { job, credit: None } => vec![format!("unlisten {job}")],
+        WorkerOutput::Listen { job, session, credit: Some(credit) } => vec![format!("listen {job}#{session}+{credit}")],
+        WorkerOutput::Listen { job, session, credit: None } => vec![format!("unlisten {job}#{session}")],
         WorkerOutput::Exit(exit) => vec![format!("exit {exit:?}")],
     }
 }

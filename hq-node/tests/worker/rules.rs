@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Channel, Epoch, GrantId, Instance, JobId, OnServerLost, Open, OpenLane, OpenLanes, Ordinal, Outcome, Parts,
-    RunOutput, Span, SubmitId, ToWorker, WorkRun, idlist,
+    Channel, Epoch, GrantId, Instance, JobId, LossReason, OnServerLost, Open, OpenLane, OpenLanes, Ordinal, Outcome,
+    Parts, RunOutput, Span, SubmitId, ToWorker, WorkRun, idlist,
 };
 use hq_node::{WorkerInput, WorkerOutput};
 
@@ -425,21 +425,49 @@ fn words_of_a_run_come_behind_its_start_and_before_its_end() {
     assert_eq!(rig.input(word(1, 6)), NONE, "nobody listens");
 }
 
+fn print(n: u32, task: u64, session: u64, offset: u64) -> WorkerInput {
+    let (channel, data) = (Channel::Stdout, b"x"[..].into());
+    WorkerInput::Printed { job: JobId(1), output: RunOutput { run: run(n, task), session, channel, offset, data } }
+}
+
+fn listen(session: u64, credit: u32) -> ToWorker {
+    ToWorker::Listen { job: JobId(1), session, credit }
+}
+
 #[test]
 fn what_is_printed_needs_room_and_a_run() {
     let mut rig = Rig::up();
-    let print = |n, task, offset| WorkerInput::Printed {
-        job: JobId(1),
-        output: RunOutput { run: run(n, task), channel: Channel::Stdout, offset, data: b"x"[..].into() },
-    };
     rig.tell([open(1, 5, 2)]);
-    assert_eq!(rig.input(print(1, 5, 0)), NONE, "nobody listens");
-    assert_eq!(rig.tell([ToWorker::Listen { job: JobId(1), credit: 2 }]), ["listen 1+2"]);
-    assert_eq!(rig.input(print(1, 5, 1)), ["output 1/5: 1"]);
-    assert_eq!(rig.input(print(1, 6, 2)), ["listen 1+1"], "it has not begun: its room is free again");
-    assert_eq!(rig.input(print(1, 5, 3)), ["output 1/5: 3"]);
-    assert_eq!(rig.input(print(1, 5, 4)), NONE, "no room");
-    assert_eq!(rig.tell([ToWorker::Listen { job: JobId(1), credit: 1 }]), ["listen 1+1"]);
-    assert_eq!(rig.tell([ToWorker::Unlisten { job: JobId(1) }]), ["unlisten 1"]);
-    assert_eq!(rig.input(print(1, 5, 5)), NONE, "nobody listens any more");
+    assert_eq!(rig.input(print(1, 5, 1, 0)), NONE, "nobody listens");
+    assert_eq!(rig.tell([listen(1, 2)]), ["listen 1#1+2"]);
+    assert_eq!(rig.input(print(1, 5, 1, 1)), ["output 1/5: 1"]);
+    assert_eq!(rig.input(print(1, 6, 1, 2)), ["listen 1#1+1"], "it has not begun: its room is free again");
+    assert_eq!(rig.input(print(1, 5, 1, 3)), ["output 1/5: 3"]);
+    assert_eq!(rig.input(print(1, 5, 1, 4)), NONE, "no room");
+    assert_eq!(rig.tell([listen(1, 1)]), ["listen 1#1+1"]);
+    assert_eq!(rig.tell([ToWorker::Unlisten { job: JobId(1), session: 1 }]), ["unlisten 1#1"]);
+    assert_eq!(rig.input(print(1, 5, 1, 5)), NONE, "nobody listens any more");
+}
+
+#[test]
+fn a_new_session_has_its_own_room() {
+    let mut rig = Rig::up();
+    rig.tell([open(1, 5, 2)]);
+    rig.tell([listen(1, 9)]);
+    assert_eq!(rig.tell([listen(2, 1)]), ["listen 1#2+1"]);
+    assert_eq!(rig.input(print(1, 5, 1, 0)), NONE, "for the room of the one before");
+    assert_eq!(rig.input(print(1, 5, 2, 1)), ["output 1/5: 1"], "which took nothing of this one");
+    assert_eq!(rig.input(print(1, 5, 2, 2)), NONE, "nor left anything");
+}
+
+#[test]
+fn programs_that_are_left_to_finish_wait_for_no_listener() {
+    for lost in [WorkerInput::LinkDown, WorkerInput::Messages(vec![ToWorker::Stop { reason: LossReason::ServerEnded }])]
+    {
+        let mut rig = Rig::up_with(|config| config.on_server_lost = OnServerLost::FinishRunning);
+        rig.tell([open(1, 5, 2), listen(1, 2), ToWorker::Listen { job: JobId(7), session: 3, credit: 0 }]);
+        assert_eq!(rig.input(lost), ["unlisten 1#1", "unlisten 7#3"]);
+        assert_eq!(rig.input(print(1, 5, 1, 0)), NONE);
+        assert_eq!(rig.end(1, 5, Outcome::Finished), ["exit ServerLost"]);
+    }
 }

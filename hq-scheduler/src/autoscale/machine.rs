@@ -1,190 +1,77 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
-use hq_core::{Fact, QueueId, QueueSpec, Span, Tick};
+use hq_core::{Fact, PauseCause, QueueId, Span, Tick};
 
-use super::allocation::{Allocation, AllocationState, AllocationView};
+use super::{
+    Book, Queue, ScaleAction, ScaleKnobs, ScaleOrder,
+    api::Asked,
+    care::{Cancel, Care, Find, Mind},
+    health::Health,
+    permit::ARRIVAL,
+};
 
-/// Workers of an allocation that has begun are waited for that long; then its place counts as free.
-const ARRIVAL: Span = Span::secs(60);
-/// Distance to the next try after a failure; doubles with each further one.
-const RETRY_MIN: Span = Span::secs(1);
-/// Its upper bound.
-const RETRY_MAX: Span = Span::secs(60);
-
-/// Decides how many allocations one queue asks for.
-///
-/// It asks for as many workers as would get a task that waits now, less those that are on their way, with at most
-/// [`QueueSpec::backlog`] allocations that have not begun, and at most [`QueueSpec::max_workers`] workers.
-#[derive(Debug)]
+/// Decides how many allocations each queue asks for.
+#[derive(Debug, Default)]
 pub struct Autoscaler {
-    queue: QueueId,
-    spec: QueueSpec,
+    pub(super) book: Book,
+    pub(super) minds: BTreeMap<QueueId, Mind>,
     /// What keys begin with; differs from server to server.
-    prefix: String,
-    allocations: BTreeMap<String, Allocation>,
-    /// Allocations ever intended.
-    count: u64,
-    demand: u32,
-    failures: u32,
-    /// After a failure: nothing new is asked for before.
-    not_before: Tick,
-    is_stopping: bool,
-    actions: VecDeque<ScaleAction>,
-}
-
-/// What an autoscaler wants done, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScaleAction {
-    /// Write this to the journal; it is true already.
-    Record(Fact),
-    /// Ask the backend for it, once all that was recorded before is safe.
-    Submit {
-        /// Under this key.
-        key: String,
-        /// So many workers.
-        workers: u32,
-    },
-    /// Find out whether the backend has it.
-    Find {
-        /// The key.
-        key: String,
-    },
-    /// Have the backend end it.
-    Cancel {
-        /// The backend's name for it.
-        id: String,
-    },
+    pub(super) prefix: String,
+    pub(super) knobs: ScaleKnobs,
+    /// When to look at what is wanted; none: never.
+    pub(super) round_at: Option<Tick>,
+    pub(super) last_round: Option<Tick>,
+    /// When to ask the backends about what they have.
+    pub(super) refresh_at: Tick,
+    pub(super) is_stopping: bool,
+    pub(super) actions: VecDeque<ScaleAction>,
 }
 
 impl Autoscaler {
-    /// A queue without allocations. Keys begin with `prefix`, which must differ from server to server.
-    pub fn new(queue: QueueId, spec: QueueSpec, prefix: &str) -> Self {
-        Self {
-            queue,
-            spec,
-            prefix: format!("{prefix}-{queue}"),
-            allocations: BTreeMap::new(),
-            count: 0,
-            demand: 0,
-            failures: 0,
-            not_before: Tick(0),
-            is_stopping: false,
-            actions: VecDeque::new(),
-        }
+    /// No queues.
+    pub fn new(knobs: ScaleKnobs) -> Self {
+        Self { knobs, ..Self::default() }
     }
 
-    /// Applies a fact of the journal, in order. What is about other queues changes nothing.
-    pub fn replay(&mut self, fact: &Fact) {
-        match fact {
-            Fact::AllocationIntended { queue, key, workers } if *queue == self.queue => {
-                self.count += 1;
-                self.allocations.insert(key.clone(), Allocation::intended(*workers));
-            }
-            Fact::AllocationQueued { queue, key, id } if *queue == self.queue => {
-                if let Some(allocation) = self.allocations.get_mut(key) {
-                    allocation.state = AllocationState::Queued { id: id.clone() };
-                }
-            }
-            Fact::AllocationStarted { queue, key } if *queue == self.queue => self.begin(Tick(0), key),
-            Fact::AllocationEnded { queue, key, .. } if *queue == self.queue => {
-                self.allocations.remove(key);
-            }
-            _ => {}
-        }
+    /// Applies a fact of the journal, in order.
+    pub fn replay(&mut self, at: Tick, fact: &Fact) {
+        self.book.apply(at, fact);
     }
 
-    /// Begins a life after the replay: looks for allocations whose fate is not known.
-    pub fn boot(&mut self, now: Tick) {
-        for (key, allocation) in &mut self.allocations {
-            match &mut allocation.state {
-                AllocationState::Intended => self.actions.push_back(ScaleAction::Find { key: key.clone() }),
-                AllocationState::Running { since, .. } => *since = now,
-                AllocationState::Queued { .. } => {}
+    /// Begins a life, after the replay. Keys begin with `prefix`, which must differ from server to server. What the backends
+    /// have is asked for at once, and what was being asked for when the last life ended is looked for.
+    pub fn boot(&mut self, now: Tick, prefix: &str) {
+        prefix.clone_into(&mut self.prefix);
+        self.refresh_at = now;
+        let knobs = self.knobs.clone();
+        let unknown = |queue: &Queue| {
+            let mut mind = Mind::default();
+            if let Some(cause) = &queue.paused {
+                mind.health = Health::paused(now, cause, &knobs);
             }
-        }
-    }
-
-    /// So many new workers would get a task that waits now, and those that have come belong to these allocations, by
-    /// the backend's ids.
-    pub fn set_demand(&mut self, now: Tick, demand: u32, arrived: &BTreeMap<String, u32>) {
-        self.demand = demand;
-        let mut begun = Vec::new();
-        for (key, allocation) in &mut self.allocations {
-            let seen = allocation.id().and_then(|id| arrived.get(id)).copied().unwrap_or(0);
-            if seen > allocation.arrived {
-                allocation.arrived = seen;
-                self.failures = 0;
+            for (number, _) in queue.active().filter(|(_, a)| a.id.is_none()) {
+                let why = "the server ended while it was being asked for".to_owned();
+                mind.cares
+                    .insert(number, Care { find: Some(Find { at: Some(now), misses: 0, why }), ..Care::default() });
             }
-            if seen > 0 && !allocation.is_running() {
-                begun.push(key.clone());
-            }
-        }
-        for key in begun {
-            self.started(now, &key);
-        }
-        self.decide(now);
-    }
-
-    /// The backend has it.
-    pub fn queued(&mut self, now: Tick, key: &str, id: String) {
-        let Some(allocation) = self.allocations.get_mut(key) else {
-            // Its end was told already: nobody would ever end it otherwise.
-            return self.actions.push_back(ScaleAction::Cancel { id });
+            mind.retry_at = matches!(queue.paused, Some(PauseCause::Allocations(_))).then_some(now);
+            mind
         };
-        if allocation.id().is_some() {
-            return;
+        self.minds = self.book.queues().map(|(id, queue)| (id, unknown(queue))).collect();
+        let closing: Vec<QueueId> = self.book.queues().filter(|(_, q)| q.is_closing).map(|(id, _)| id).collect();
+        for queue in closing {
+            self.cancel_all(now, queue);
         }
-        allocation.state = AllocationState::Queued { id: id.clone() };
-        self.record(Fact::AllocationQueued { queue: self.queue, key: key.to_owned(), id });
-        self.decide(now);
+        self.want_round(now);
+        self.look_after(now);
     }
 
-    /// The backend does not have it: it refused, failed, or never heard of it. With an error the next one waits, longer
-    /// each time until a worker comes.
-    pub fn failed(&mut self, now: Tick, key: &str, error: Option<String>) {
-        if self.allocations.get(key).is_none_or(|allocation| allocation.id().is_some()) {
-            return;
-        }
-        self.end(now, key, error);
-        self.decide(now);
-    }
-
-    /// It has begun.
-    pub fn started(&mut self, now: Tick, key: &str) {
-        if self
-            .allocations
-            .get(key)
-            .is_some_and(|allocation| matches!(allocation.state, AllocationState::Queued { .. }))
-        {
-            self.begin(now, key);
-            self.record(Fact::AllocationStarted { queue: self.queue, key: key.to_owned() });
-            self.decide(now);
-        }
-    }
-
-    /// It is over; an error counts as that of a [failure](Self::failed).
-    pub fn ended(&mut self, now: Tick, key: &str, error: Option<String>) {
-        if self.allocations.contains_key(key) {
-            self.end(now, key, error);
-            self.decide(now);
-        }
-    }
-
-    /// Asks for nothing more, and has all that there is ended.
-    pub fn stop(&mut self) {
-        self.is_stopping = true;
-        for allocation in self.allocations.values_mut() {
-            if let Some(id) = allocation.id().map(str::to_owned)
-                && !std::mem::replace(&mut allocation.is_canceled, true)
-            {
-                self.actions.push_back(ScaleAction::Cancel { id });
-            }
-        }
-    }
-
-    /// Takes the passing of time.
-    pub fn handle_timeout(&mut self, now: Tick) {
-        self.decide(now);
+    /// What there is.
+    pub const fn book(&self) -> &Book {
+        &self.book
     }
 
     /// The next thing to do.
@@ -192,236 +79,227 @@ impl Autoscaler {
         self.actions.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
-    pub fn poll_timeout(&self, now: Tick) -> Option<Tick> {
-        (self.not_before > now && self.wanted(now) > 0).then_some(self.not_before)
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next, or a [`round`](Self::round).
+    pub fn poll_timeout(&self) -> Option<Tick> {
+        let kept = self.knobs.kept_failures as usize;
+        let has_active =
+            self.minds.iter().any(|(id, mind)| mind.failed.len() > kept || !mind.is_asking && self.has_ids(*id));
+        let refresh = (has_active && !self.is_stopping).then_some(self.refresh_at);
+        let round = self.round_at.filter(|_| !self.is_stopping);
+        let minds = self.minds.iter().filter_map(|(id, mind)| self.next_of(*id, mind));
+        minds.chain(refresh).chain(round).min()
     }
 
-    /// All allocations that have not ended, by key.
-    pub fn allocations(&self) -> impl Iterator<Item = AllocationView<'_>> {
-        self.allocations.iter().map(|(key, a)| AllocationView { key, workers: a.workers, state: &a.state })
+    /// Takes the passing of time.
+    pub fn handle_timeout(&mut self, now: Tick) {
+        self.look_after(now);
     }
 
-    /// How it asks.
-    pub const fn spec(&self) -> &QueueSpec {
-        &self.spec
+    /// Whether nothing is under way at a backend that a stopping server has to wait for.
+    pub fn is_quiet(&self) -> bool {
+        let waits = |care: &Care| {
+            care.find.as_ref().is_some_and(|find| find.at.is_none())
+                || care.cancel.as_ref().is_some_and(|cancel| cancel.is_out || cancel.at.is_some())
+        };
+        self.minds.values().all(|mind| mind.submitting.is_none() && !mind.cares.values().any(waits))
     }
 
-    /// The most workers that could be asked for now, whatever the demand.
-    pub fn room(&self) -> u32 {
-        let active: u32 = self.allocations.values().map(|a| a.workers).fold(0, u32::saturating_add);
-        self.spec.max_workers.map_or(u32::MAX, |max| max.saturating_sub(active))
+    fn has_ids(&self, queue: QueueId) -> bool {
+        self.book.queue(queue).is_some_and(|queue| queue.active().any(|(_, a)| a.id.is_some()))
     }
 
-    fn decide(&mut self, now: Tick) {
-        if now < self.not_before || self.is_stopping {
+    /// When something of a queue is due.
+    fn next_of(&self, id: QueueId, mind: &Mind) -> Option<Tick> {
+        let queue = self.book.queue(id)?;
+        let finds = mind.cares.values().filter_map(|care| care.find.as_ref()?.at);
+        let cancels = mind.cares.values().filter_map(|care| care.cancel.as_ref()?.at);
+        let late = queue.active().filter(|(number, a)| {
+            let care = mind.cares.get(number);
+            a.here.is_empty() && a.gone.is_empty() && care.is_none_or(|care| !care.is_late)
+        });
+        let late = late.filter_map(|(_, a)| Some(a.started?.after(ARRIVAL)));
+        let proofs = queue.active().filter(|(n, _)| mind.cares.get(n).is_none_or(|care| !care.has_proved));
+        let proofs = proofs.filter_map(|(_, a)| Some(a.here.values().min()?.after(self.knobs.quick)));
+        let proofs = proofs.filter(|_| mind.health.allocation_failures() > 0);
+        let user = matches!(queue.paused, Some(PauseCause::User));
+        let probe = mind.health.probe_at().filter(|_| !user);
+        let retry = mind.retry_at.filter(|_| matches!(queue.paused, Some(PauseCause::Allocations(_))));
+        let asking = finds.chain(cancels);
+        if self.is_stopping {
+            return asking.min();
+        }
+        asking.chain(late).chain(proofs).chain(probe).chain(retry).min()
+    }
+
+    /// Does what is due.
+    pub(super) fn look_after(&mut self, now: Tick) {
+        let queues: Vec<QueueId> = self.minds.keys().copied().collect();
+        for queue in queues {
+            self.find_due(now, queue);
+            self.cancel_due(now, queue);
+            if !self.is_stopping {
+                self.note_lives(now, queue);
+                self.try_again(now, queue);
+            }
+        }
+        if now >= self.refresh_at && !self.is_stopping {
+            self.refresh(now);
+        }
+    }
+
+    fn find_due(&mut self, now: Tick, id: QueueId) {
+        let (Some(queue), Some(mind)) = (self.book.queue(id), self.minds.get_mut(&id)) else { return };
+        for (number, care) in &mut mind.cares {
+            let Some(find) = care.find.as_mut().filter(|find| find.at.is_some_and(|at| at <= now)) else { continue };
+            let Some(allocation) = queue.allocations.get(number) else { continue };
+            find.at = None;
+            let (spec, key, workers) = (Arc::clone(&queue.spec), allocation.key.clone(), allocation.workers);
+            let order = ScaleOrder::Find { queue: id, spec, key, number: *number, workers };
+            self.actions.push_back(ScaleAction::Order(order));
+        }
+    }
+
+    fn cancel_due(&mut self, now: Tick, id: QueueId) {
+        let (Some(queue), Some(mind)) = (self.book.queue(id), self.minds.get_mut(&id)) else { return };
+        for (number, care) in &mut mind.cares {
+            let Some(cancel) = care.cancel.as_mut().filter(|cancel| cancel.at.is_some_and(|at| at <= now)) else {
+                continue;
+            };
+            let Some(asked) = queue.allocations.get(number).and_then(asked) else { continue };
+            (cancel.at, cancel.is_out) = (None, true);
+            let order = ScaleOrder::Cancel { queue: id, spec: Arc::clone(&queue.spec), allocation: asked };
+            self.actions.push_back(ScaleAction::Order(order));
+        }
+    }
+
+    /// Workers that did not come in time are a failure, those that have lived long enough a success.
+    fn note_lives(&mut self, now: Tick, id: QueueId) {
+        let Some(queue) = self.book.queue(id) else { return };
+        let mut is_well = false;
+        let mut late = Vec::new();
+        for (number, a) in queue.active() {
+            if a.here.values().any(|since| now.since(*since) >= self.knobs.quick) {
+                is_well = true;
+            } else if a.here.is_empty() && a.gone.is_empty() && a.started.is_some_and(|at| now.since(at) >= ARRIVAL) {
+                late.push((number, a.id.clone().unwrap_or_default()));
+            }
+            if let Some(care) = self.minds.get_mut(&id).map(|mind| mind.cares.entry(number).or_default()) {
+                care.has_proved |= is_well;
+            }
+        }
+        if is_well && let Some(mind) = self.minds.get_mut(&id) {
+            mind.health.allocation_succeeded();
+        }
+        for (number, name) in late {
+            let care = self.minds.get_mut(&id).and_then(|mind| mind.cares.get_mut(&number));
+            if care.is_some_and(|care| !std::mem::replace(&mut care.is_late, true)) {
+                self.allocation_failed(now, id, format!("allocation {name} began, and no worker of it came"));
+                self.want_round(now);
+            }
+        }
+    }
+
+    /// Dry runs after failed submissions, and ends of pauses for failed allocations.
+    fn try_again(&mut self, now: Tick, id: QueueId) {
+        let (Some(queue), Some(mind)) = (self.book.queue(id), self.minds.get_mut(&id)) else { return };
+        if matches!(queue.paused, Some(PauseCause::User)) || queue.is_closing {
             return;
         }
-        loop {
-            let workers = self.wanted(now).min(self.room()).min(self.spec.workers_per_allocation);
-            let waiting = self.allocations.values().filter(|allocation| !allocation.is_running()).count();
-            if workers == 0 || waiting >= self.spec.backlog as usize {
-                return;
+        if mind.health.probe_at().is_some_and(|at| at <= now) && !mind.is_probing {
+            mind.health.probing();
+            mind.is_probing = true;
+            let order = ScaleOrder::Probe { queue: id, spec: Arc::clone(&queue.spec) };
+            self.actions.push_back(ScaleAction::Order(order));
+        }
+        if matches!(queue.paused, Some(PauseCause::Allocations(_))) && mind.retry_at.is_some_and(|at| at <= now) {
+            mind.retry_at = None;
+            mind.health.is_trying = true;
+            self.emit(now, Fact::QueueResumed { queue: id });
+            self.want_round(now);
+        }
+    }
+
+    /// Asks the backends about what they have, and gives up directories of failed submissions.
+    fn refresh(&mut self, now: Tick) {
+        self.refresh_at = now.after(self.knobs.refresh);
+        for (id, queue) in &self.book.queues {
+            let Some(mind) = self.minds.get_mut(id) else { continue };
+            while mind.failed.len() > self.knobs.kept_failures as usize {
+                let Some(number) = mind.failed.pop_front() else { break };
+                let order = ScaleOrder::Discard { queue: *id, spec: Arc::clone(&queue.spec), number };
+                self.actions.push_back(ScaleAction::Order(order));
             }
-            self.count += 1;
-            let key = format!("{}-{}", self.prefix, self.count);
-            self.allocations.insert(key.clone(), Allocation::intended(workers));
-            self.record(Fact::AllocationIntended { queue: self.queue, key: key.clone(), workers });
-            self.actions.push_back(ScaleAction::Submit { key, workers });
+            let allocations: Vec<Asked> = queue.active().filter_map(|(_, a)| asked(a)).collect();
+            if allocations.is_empty() || std::mem::replace(&mut mind.is_asking, true) {
+                continue;
+            }
+            let order = ScaleOrder::Status { queue: *id, spec: Arc::clone(&queue.spec), allocations };
+            self.actions.push_back(ScaleAction::Order(order));
         }
     }
 
-    /// Workers that are wanted and not on their way.
-    fn wanted(&self, now: Tick) -> u32 {
-        let coming = self.allocations.values().map(|allocation| match allocation.state {
-            AllocationState::Running { since, .. } if now.since(since) >= ARRIVAL => 0,
-            _ => allocation.workers.saturating_sub(allocation.arrived),
-        });
-        self.demand.saturating_sub(coming.fold(0, u32::saturating_add))
-    }
-
-    fn begin(&mut self, now: Tick, key: &str) {
-        if let Some(allocation) = self.allocations.get_mut(key)
-            && let AllocationState::Queued { id } = &mut allocation.state
-        {
-            allocation.state = AllocationState::Running { id: std::mem::take(id), since: now };
-        }
-    }
-
-    fn end(&mut self, now: Tick, key: &str, error: Option<String>) {
-        if error.is_some() {
-            let wait = RETRY_MIN.times(1 << self.failures.min(6));
-            self.not_before = now.after(wait.min(RETRY_MAX));
-            self.failures += 1;
-        }
-        self.allocations.remove(key);
-        self.record(Fact::AllocationEnded { queue: self.queue, key: key.to_owned(), error });
-    }
-
-    fn record(&mut self, fact: Fact) {
+    /// A fact becomes true.
+    pub(super) fn emit(&mut self, now: Tick, fact: Fact) {
+        self.book.apply(now, &fact);
         self.actions.push_back(ScaleAction::Record(fact));
+    }
+
+    /// An allocation of a queue failed at once.
+    pub(super) fn allocation_failed(&mut self, now: Tick, id: QueueId, error: String) {
+        let Some(mind) = self.minds.get_mut(&id) else { return };
+        let is_too_often = mind.health.allocation_failed(&self.knobs);
+        if is_too_often && self.book.queue(id).is_some_and(Queue::is_asking) {
+            let rest = mind.health.rest(&self.knobs);
+            mind.retry_at = Some(now.after(rest));
+            self.pause_for(now, id, PauseCause::Allocations(error), rest);
+        }
+    }
+
+    /// A queue asks for nothing for now.
+    pub(super) fn pause_for(&mut self, now: Tick, id: QueueId, cause: PauseCause, rest: Span) {
+        let what = match &cause {
+            PauseCause::User => None,
+            PauseCause::Submissions(error) => Some(("submissions", error)),
+            PauseCause::Allocations(error) => Some(("allocations", error)),
+        };
+        if let Some((what, error)) = what {
+            let text = format!("Queue {id} is paused, as its {what} fail: {error}; it tries again by itself in {rest}");
+            self.actions.push_back(ScaleAction::Warn(text));
+        }
+        if let Some(mind) = self.minds.get_mut(&id) {
+            mind.plan.clear();
+        }
+        self.emit(now, Fact::QueuePaused { queue: id, cause });
+    }
+
+    /// Looks at what is wanted as soon as it may.
+    pub(super) fn want_round(&mut self, now: Tick) {
+        let at = self.last_round.map_or(now, |last| last.after(self.knobs.tick).max(now));
+        self.round_at = Some(self.round_at.map_or(at, |planned| planned.min(at)));
+    }
+
+    /// Has one allocation ended as soon as that is possible.
+    pub(super) fn cancel(&mut self, now: Tick, id: QueueId, number: u64) {
+        let Some(mind) = self.minds.get_mut(&id) else { return };
+        let care = mind.cares.entry(number).or_default();
+        if care.cancel.is_none() {
+            care.cancel = Some(Cancel { at: Some(now), is_out: false, tries: 0 });
+        }
+    }
+
+    /// Has all allocations of a queue ended; those whose fate is not known once it is.
+    pub(super) fn cancel_all(&mut self, now: Tick, id: QueueId) {
+        let Some(queue) = self.book.queue(id) else { return };
+        let known: Vec<u64> = queue.active().filter(|(_, a)| a.id.is_some()).map(|(number, _)| number).collect();
+        for number in known {
+            self.cancel(now, id, number);
+        }
+        self.cancel_due(now, id);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spec(backlog: u32, per_allocation: u32, max_workers: Option<u32>) -> QueueSpec {
-        QueueSpec {
-            backend: "test".to_owned(),
-            backlog,
-            workers_per_allocation: per_allocation,
-            max_workers,
-            time_limit: None,
-            worker: None,
-        }
-    }
-
-    fn queue(backlog: u32, per_allocation: u32, max_workers: Option<u32>) -> Autoscaler {
-        Autoscaler::new(QueueId(1), spec(backlog, per_allocation, max_workers), "uid")
-    }
-
-    fn demand(scaler: &mut Autoscaler, now: u64, workers: u32) {
-        scaler.set_demand(Tick::default().after(Span::secs(now)), workers, &BTreeMap::new());
-    }
-
-    /// What is asked for; checks that each intent is recorded before.
-    fn submits(scaler: &mut Autoscaler) -> Vec<(String, u32)> {
-        let mut intents = Vec::new();
-        let mut submits = Vec::new();
-        while let Some(action) = scaler.poll_action() {
-            match action {
-                ScaleAction::Record(Fact::AllocationIntended { key, workers, .. }) => intents.push((key, workers)),
-                ScaleAction::Submit { key, workers } => {
-                    assert!(intents.contains(&(key.clone(), workers)), "{key} was not recorded before");
-                    submits.push((key, workers));
-                }
-                _ => {}
-            }
-        }
-        submits
-    }
-
-    #[test]
-    fn sizes_follow_demand_backlog_and_limits() {
-        // backlog, workers per allocation, max workers, demand: sizes of the allocations
-        for (backlog, per_allocation, max, wanted, expected) in [
-            (4, 1, None, 0, &[][..]),
-            (4, 1, None, 2, &[1, 1]),
-            (2, 1, None, 9, &[1, 1]),
-            (4, 4, None, 9, &[4, 4, 1]),
-            (2, 4, None, 9, &[4, 4]),
-            (4, 4, Some(5), 9, &[4, 1]),
-            (4, 4, Some(0), 9, &[]),
-            (1, 8, None, 3, &[3]),
-        ] {
-            let mut scaler = queue(backlog, per_allocation, max);
-            demand(&mut scaler, 0, wanted);
-            let sizes: Vec<u32> = submits(&mut scaler).into_iter().map(|(_, workers)| workers).collect();
-            assert_eq!(sizes, expected, "backlog {backlog}, {per_allocation} each, max {max:?}, demand {wanted}");
-            demand(&mut scaler, 1, wanted);
-            assert_eq!(submits(&mut scaler), [], "what is on its way is not asked for again");
-        }
-    }
-
-    #[test]
-    fn what_has_begun_makes_room_in_the_backlog() {
-        let mut scaler = queue(1, 1, None);
-        demand(&mut scaler, 0, 3);
-        let first = submits(&mut scaler)[0].0.clone();
-        scaler.queued(Tick(0), &first, "7".to_owned());
-        assert_eq!(submits(&mut scaler), []);
-        scaler.started(Tick(0), &first);
-        assert_eq!(submits(&mut scaler), [("uid-1-2".to_owned(), 1)]);
-    }
-
-    #[test]
-    fn a_worker_that_comes_begins_its_allocation_and_is_not_expected_any_more() {
-        let mut scaler = queue(9, 2, None);
-        demand(&mut scaler, 0, 2);
-        let key = submits(&mut scaler)[0].0.clone();
-        scaler.queued(Tick(0), &key, "7".to_owned());
-        scaler.set_demand(Tick(0), 2, &BTreeMap::from([("7".to_owned(), 1), ("8".to_owned(), 5)]));
-        assert!(matches!(scaler.allocations().next().unwrap().state, AllocationState::Running { .. }));
-        assert_eq!(submits(&mut scaler).iter().map(|(_, n)| n).sum::<u32>(), 1, "one is here, one is on its way");
-    }
-
-    #[test]
-    fn workers_that_never_come_are_not_waited_for_for_ever() {
-        let mut scaler = queue(9, 1, None);
-        demand(&mut scaler, 0, 1);
-        let key = submits(&mut scaler)[0].0.clone();
-        scaler.queued(Tick(0), &key, "7".to_owned());
-        scaler.started(Tick(0), &key);
-        demand(&mut scaler, 59, 1);
-        assert_eq!(submits(&mut scaler), []);
-        demand(&mut scaler, 60, 1);
-        assert_eq!(submits(&mut scaler).len(), 1);
-    }
-
-    #[test]
-    fn failures_are_tried_again_later_and_later() {
-        let mut scaler = queue(1, 1, None);
-        let mut now = Tick(0);
-        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
-            scaler.set_demand(now, 1, &BTreeMap::new());
-            let key = submits(&mut scaler).pop().expect("a try").0;
-            scaler.failed(now, &key, Some("no".to_owned()));
-            assert_eq!(submits(&mut scaler), []);
-            assert_eq!(scaler.poll_timeout(now), Some(now.after(Span::secs(wait))));
-            now = now.after(Span::secs(wait));
-        }
-        demand(&mut scaler, 9999, 0);
-        assert_eq!(submits(&mut scaler), [], "nobody waits any more");
-    }
-
-    #[test]
-    fn a_restart_looks_for_what_was_intended_and_keeps_counting() {
-        let mut before = queue(3, 1, None);
-        demand(&mut before, 0, 3);
-        let mut facts = Vec::new();
-        let keep = |scaler: &mut Autoscaler, facts: &mut Vec<Fact>| {
-            while let Some(action) = scaler.poll_action() {
-                if let ScaleAction::Record(fact) = action {
-                    facts.push(fact);
-                }
-            }
-        };
-        keep(&mut before, &mut facts);
-        before.queued(Tick(0), "uid-1-2", "b".to_owned());
-        before.queued(Tick(0), "uid-1-3", "c".to_owned());
-        before.ended(Tick(0), "uid-1-3", None);
-        keep(&mut before, &mut facts);
-
-        let mut after = queue(3, 1, None);
-        facts.iter().for_each(|fact| after.replay(fact));
-        after.boot(Tick(0));
-        let looked_for = ScaleAction::Find { key: "uid-1-1".to_owned() };
-        assert_eq!(after.poll_action(), Some(looked_for));
-        after.failed(Tick(0), "uid-1-1", None);
-        demand(&mut after, 0, 3);
-        assert_eq!(submits(&mut after), [("uid-1-5".to_owned(), 1)], "2 and 4 are on their way");
-    }
-
-    #[test]
-    fn the_end_cancels_all_once_also_what_comes_late() {
-        let mut scaler = queue(2, 1, None);
-        demand(&mut scaler, 0, 2);
-        submits(&mut scaler);
-        scaler.queued(Tick(0), "uid-1-1", "a".to_owned());
-        submits(&mut scaler);
-        scaler.stop();
-        scaler.stop();
-        assert_eq!(scaler.poll_action(), Some(ScaleAction::Cancel { id: "a".to_owned() }));
-        assert_eq!(scaler.poll_action(), None);
-        scaler.queued(Tick(0), "uid-1-2", "b".to_owned());
-        scaler.stop();
-        assert_eq!(
-            std::iter::from_fn(|| scaler.poll_action()).last(),
-            Some(ScaleAction::Cancel { id: "b".to_owned() })
-        );
-        demand(&mut scaler, 1, 9);
-        assert_eq!(submits(&mut scaler), []);
-    }
+/// What a backend is told of an allocation that it has.
+pub(super) fn asked(allocation: &super::Allocation) -> Option<Asked> {
+    let id = allocation.id.clone()?;
+    Some(Asked { key: allocation.key.clone(), id, dir: allocation.dir.clone() })
 }

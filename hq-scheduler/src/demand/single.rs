@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Ordinal, Request};
+use hq_core::{ClassId, Ordinal, Request};
 
 use super::{
     WorkerType,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Scheduler,
-    round::{LANES_MAX, fill_hypothetical, workers_used},
+    round::{LANES_MAX, Level, fill_hypothetical, workers_used},
     utilization::cpus_of,
     value::value_in,
 };
@@ -56,8 +56,7 @@ impl<'a> Cluster<'a> {
     /// How many workers of a type get something; what they get waits no more.
     pub(super) fn workers_of(&self, core: &Scheduler, kind: &WorkerType, waiting: &mut Waiting) -> u32 {
         let ways: Vec<Vec<Way>> = waiting.levels.iter().map(|level| self.ways(core, kind, level)).collect();
-        let before: Vec<Vec<u64>> =
-            waiting.levels.iter().map(|level| level.iter().map(|queue| queue.left).collect()).collect();
+        let before = waiting.clone();
         let mut used = 0;
         while used < kind.workers_max {
             let Some(plan) = plan(kind, &ways, waiting) else { break };
@@ -67,21 +66,7 @@ impl<'a> Cluster<'a> {
             }
             used += times as u32;
         }
-        self.used_together(kind, &ways, &before, used)
-    }
-
-    /// How many of so many workers get something when they are all there at once.
-    fn used_together(&self, kind: &WorkerType, ways: &[Vec<Way>], left: &[Vec<u64>], mut workers: u32) -> u32 {
-        let levels: Vec<Vec<(usize, &Request, u64)>> =
-            ways.iter().map(|level| level.iter().map(|way| (way.queue, &way.request, way.value)).collect()).collect();
-        while (2..=TOGETHER_MAX).contains(&workers) && kind.least_use().is_zero() {
-            let used = workers_used(&kind.idle, &levels, left, workers as usize) as u32;
-            if used >= workers {
-                break;
-            }
-            workers = used;
-        }
-        workers
+        used_at_once(core, kind, &ways, &before, used)
     }
 
     /// In order of their queues' values, as in a round: the first ones win ties.
@@ -106,6 +91,55 @@ impl<'a> Cluster<'a> {
         }
         ways
     }
+}
+
+/// How many of so many workers get something when they are all there at once; `before` is what waited before they came.
+fn used_at_once(core: &Scheduler, kind: &WorkerType, ways: &[Vec<Way>], before: &Waiting, mut workers: u32) -> u32 {
+    if !kind.least_use().is_zero() {
+        return workers;
+    }
+    let levels: Vec<Level<'_>> = ways.iter().zip(&before.levels).map(|(ways, queues)| as_level(ways, queues)).collect();
+    let together = as_one_level(core, ways, before);
+    while (2..=TOGETHER_MAX).contains(&workers) {
+        let used = workers_used(&kind.idle, &levels, together.as_ref(), workers as usize) as u32;
+        if used >= workers {
+            break;
+        }
+        workers = used;
+    }
+    workers
+}
+
+fn as_level<'a>(ways: &'a [Way], queues: &[Queue]) -> Level<'a> {
+    Level {
+        ways: ways.iter().map(|way| (way.queue, &way.request, way.value)).collect(),
+        left: queues.iter().map(|queue| queue.left).collect(),
+    }
+}
+
+/// All levels as one, if a round would try that: the queues from the best rank down, those of one class as one.
+fn as_one_level<'a>(core: &Scheduler, ways: &'a [Vec<Way>], waiting: &Waiting) -> Option<Level<'a>> {
+    let queues = || waiting.levels.iter().flatten();
+    let tasks = queues().map(|queue| queue.left).fold(0, u64::saturating_add);
+    if waiting.has_gangs || waiting.levels.len() < 2 || !core.goes_together(tasks) {
+        return None;
+    }
+    let mut whole = Level { ways: vec![], left: vec![] };
+    let mut known: BTreeMap<ClassId, usize> = BTreeMap::new();
+    for (level, ways) in waiting.levels.iter().zip(ways) {
+        let mut queues: Vec<(usize, &Queue)> = level.iter().enumerate().collect();
+        queues.sort_unstable_by_key(|(_, queue)| queue.head);
+        for (at, queue) in queues {
+            let lot = *known.entry(queue.class).or_insert(whole.left.len());
+            if lot == whole.left.len() {
+                whole.left.push(0);
+                let own = ways.iter().filter(|way| way.queue == at);
+                whole.ways.extend(own.map(|way| (lot, &way.request, way.value)));
+            }
+            whole.left[lot] = whole.left[lot].saturating_add(queue.left);
+        }
+    }
+    Some(whole)
 }
 
 /// What the next worker gets; nothing where no task fits, or too little of it would be used.

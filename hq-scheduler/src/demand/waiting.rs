@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{ClassId, GrantId, Ordinal, OrdinalRange, ResourceName, Tick};
+use hq_core::{ClassId, GrantId, Ordinal, OrdinalRange, RangeSet, ResourceName, Tick};
 
 use super::{GangDemand, WorkerType};
 use crate::{Scheduler, policy::Rank, state::QueueKey};
@@ -10,6 +10,8 @@ use crate::{Scheduler, policy::Rank, state::QueueKey};
 pub(super) struct Waiting {
     pub(super) levels: Vec<Vec<Queue>>,
     gangs: Vec<Queue>,
+    /// Whether there are gangs, taken or not.
+    pub(super) has_gangs: bool,
 }
 
 /// Tasks of one class and rank.
@@ -21,13 +23,15 @@ pub(super) struct Queue {
     pub(super) left: u64,
 }
 
+/// Tasks of one queue that are ranked as one.
+type Piece = (Option<Rank>, Queue);
+
 impl Waiting {
     /// What waits in queues and in backlogs.
     pub(super) fn new(core: &Scheduler, now: Tick) -> Self {
-        let mut counts: BTreeMap<QueueKey, (Option<Rank>, Ordinal, u64)> = BTreeMap::new();
+        let mut pieces: Vec<Piece> = Vec::new();
         for (key, set) in &core.state.ready {
-            let Some(head) = set.first() else { continue };
-            counts.insert(*key, (core.rank(now, *key), head, set.len()));
+            pieces.extend(pieces_of(core, now, *key, set));
         }
         // What is being called back is for somebody who is there.
         let stays = |grant: &GrantId| core.mind.lanes.get(grant).is_none_or(|lane| lane.recalls.is_empty());
@@ -39,24 +43,25 @@ impl Waiting {
                 for (key, task, len) in by_queue(core, range) {
                     let counted = len.saturating_sub(skip);
                     skip = skip.saturating_sub(len);
-                    let rank = || core.rank_of_task(now, task).map(|(rank, _)| rank);
-                    counts.entry(key).or_insert_with(|| (rank(), task, 0)).2 += counted;
+                    let rank = core.rank_of_task(now, task).map(|(rank, _)| rank);
+                    pieces.push((rank, Queue { class: key.class, head: task, left: counted }));
                 }
             }
         }
         let mut levels: BTreeMap<Option<Rank>, BTreeMap<ClassId, Queue>> = BTreeMap::new();
         let mut gangs = Vec::new();
-        for (key, (rank, head, left)) in counts.into_iter().filter(|(_, (.., left))| *left > 0) {
-            let queue = Queue { class: key.class, head, left };
-            if core.state.classes.get(key.class).is_gang() {
+        for (rank, queue) in pieces.into_iter().filter(|(_, queue)| queue.left > 0) {
+            if core.state.classes.get(queue.class).is_gang() {
                 gangs.push(queue);
             } else {
-                let known = levels.entry(rank).or_default().entry(key.class).or_insert(Queue { left: 0, ..queue });
+                let class = queue.class;
+                let known = levels.entry(rank).or_default().entry(class).or_insert(Queue { left: 0, ..queue });
                 known.head = known.head.min(queue.head);
                 known.left = known.left.saturating_add(queue.left);
             }
         }
-        Self { levels: levels.into_values().map(|level| level.into_values().collect()).collect(), gangs }
+        let levels = levels.into_values().map(|level| level.into_values().collect()).collect();
+        Self { levels, has_gangs: !gangs.is_empty(), gangs }
     }
 
     /// The gangs that each type could run; the first that could takes all of a size.
@@ -76,6 +81,32 @@ impl Waiting {
         let demand = |((worker_type, nodes), gangs)| GangDemand { worker_type, nodes, gangs };
         found.into_iter().map(demand).collect()
     }
+}
+
+/// So many pieces of a queue at most; the last one has all the rest.
+const PIECES_MAX: usize = 64;
+
+/// A queue cut where its order looks at ranks again: by submit order, what was submitted between its tasks goes before the later ones.
+fn pieces_of(core: &Scheduler, now: Tick, key: QueueKey, set: &RangeSet) -> Vec<Piece> {
+    let order = core.policies.order();
+    let mut pieces: Vec<Piece> = Vec::new();
+    let (mut left, mut taken) = (set.len(), 0u64);
+    for mut run in set.iter() {
+        while left > 0 && taken < run.len {
+            run = OrdinalRange::new(Ordinal(run.start.0 + taken), run.len - taken);
+            let view = core.view_of(now, key, run.start, run.len, left);
+            let rank = order.rank(&view);
+            let is_last = pieces.len() + 1 == PIECES_MAX || pieces.last().is_some_and(|(last, _)| *last == Some(rank));
+            taken = if is_last { left } else { order.stride(&view).clamp(1, left) };
+            left -= taken;
+            pieces.push((Some(rank), Queue { class: key.class, head: run.start, left: taken }));
+        }
+        taken = taken.saturating_sub(run.len);
+        if left == 0 {
+            break;
+        }
+    }
+    pieces
 }
 
 /// A range of tasks cut into those of one queue: the first of each and how many.

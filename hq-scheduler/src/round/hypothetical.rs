@@ -34,38 +34,53 @@ pub(crate) fn fill_hypothetical<'a>(
     counts
 }
 
-/// How many of `n` idle workers get something when a round shares the levels out over all of them; `left` tasks of each queue of
-/// each level wait. What suits the whole best may need fewer workers than fill up one after the other.
-pub(crate) fn workers_used<'a>(
-    idle: &Pools,
-    levels: &[Vec<(usize, &'a Request, u64)>],
-    left: &[Vec<u64>],
-    n: usize,
-) -> usize {
-    let mut workers: Vec<(Pools, u64)> = vec![(idle.clone(), 0); n];
-    for (ways, left) in levels.iter().zip(left) {
-        let mut groups: BTreeMap<Signature, (usize, Rc<Vec<Way<'a>>>)> = BTreeMap::new();
-        let mut sites: Vec<Site<'a>> = Vec::with_capacity(n);
-        for (pools, used) in &workers {
-            let next = groups.len();
-            let fitting = || {
-                let fitting = ways.iter().filter(|(_, request, _)| pools.fits(request));
-                let way = |(class, request, value): &(usize, &'a Request, u64)| Way {
-                    class: *class,
-                    variant: 0,
-                    request,
-                    value: *value,
-                };
-                Rc::new(fitting.map(way).collect())
-            };
-            let (group, ways) = groups.entry(pools.signature()).or_insert_with(|| (next, fitting()));
-            let most = (LANES_MAX as u64).saturating_sub(*used);
-            sites.push(Site { pools: pools.clone(), ways: Rc::clone(ways), most, group: *group });
-        }
-        let placed = assign(&mut sites, &mut left.clone(), true, &mut Looks::for_level(), &|_, _, _| true);
-        for ((worker, site), placed) in workers.iter_mut().zip(sites).zip(placed) {
-            *worker = (site.pools, worker.1 + placed.len() as u64);
+/// The tasks of one level: each way is the queue's place among `left`, what a task takes, and what it is worth; so many wait.
+pub(crate) struct Level<'a> {
+    pub(crate) ways: Vec<(usize, &'a Request, u64)>,
+    pub(crate) left: Vec<u64>,
+}
+
+/// How many of `n` idle workers get something when a round shares the levels out over all of them. What suits the whole best may
+/// need fewer workers than fill up one after the other. `together` are the same tasks as one level, where a round tries that first.
+pub(crate) fn workers_used(idle: &Pools, levels: &[Level<'_>], together: Option<&Level<'_>>, n: usize) -> usize {
+    let used = |workers: &[(Pools, u64)]| workers.iter().filter(|(_, used)| *used > 0).count();
+    if let Some(level) = together {
+        let mut workers = vec![(idle.clone(), 0); n];
+        if share_out(&mut workers, level).iter().all(|left| *left == 0) {
+            return used(&workers);
         }
     }
-    workers.iter().filter(|(_, used)| *used > 0).count()
+    let mut workers = vec![(idle.clone(), 0); n];
+    for level in levels {
+        share_out(&mut workers, level);
+    }
+    used(&workers)
+}
+
+/// Gives the workers the most valuable of a level; each has its pools and how many tasks it has. What is left of each queue.
+fn share_out<'a>(workers: &mut [(Pools, u64)], level: &Level<'a>) -> Vec<u64> {
+    let mut groups: BTreeMap<Signature, (usize, Rc<Vec<Way<'a>>>)> = BTreeMap::new();
+    let mut sites: Vec<Site<'a>> = Vec::with_capacity(workers.len());
+    for (pools, used) in &*workers {
+        let next = groups.len();
+        let fitting = || {
+            let fitting = level.ways.iter().filter(|(_, request, _)| pools.fits(request));
+            let way = |(class, request, value): &(usize, &'a Request, u64)| Way {
+                class: *class,
+                variant: 0,
+                request,
+                value: *value,
+            };
+            Rc::new(fitting.map(way).collect())
+        };
+        let (group, ways) = groups.entry(pools.signature()).or_insert_with(|| (next, fitting()));
+        let most = (LANES_MAX as u64).saturating_sub(*used);
+        sites.push(Site { pools: pools.clone(), ways: Rc::clone(ways), most, group: *group });
+    }
+    let mut left = level.left.clone();
+    let placed = assign(&mut sites, &mut left, true, &mut Looks::for_level(), &|_, _, _| true);
+    for ((worker, site), placed) in workers.iter_mut().zip(sites).zip(placed) {
+        *worker = (site.pools, worker.1 + placed.len() as u64);
+    }
+    left
 }

@@ -62,7 +62,7 @@ impl Scheduler {
     }
 
     /// Places for up to `budgets` tasks of each queue, where the whole is worth most.
-    fn plan_level(
+    pub(super) fn plan_level(
         &mut self,
         now: Tick,
         keys: &[QueueKey],

@@ -35,6 +35,7 @@ mod search;
 mod shift;
 mod slots;
 mod timeline;
+mod together;
 
 use std::collections::BTreeSet;
 
@@ -42,7 +43,7 @@ use hq_core::{Ordinal, OrdinalRange, Tick, WorkerId};
 
 pub(crate) use self::{
     blocked::{Asker, Blockers},
-    hypothetical::{fill_hypothetical, workers_used},
+    hypothetical::{Level, fill_hypothetical, workers_used},
     lanes::has_time,
     overdue::Waits,
     places::KnownPlaces,
@@ -97,7 +98,8 @@ impl Scheduler {
         Some(self.view_of(now, key, run.start, run.len, set.len()))
     }
 
-    fn view_of(&self, now: Tick, key: QueueKey, head: Ordinal, head_run: u64, waiting: u64) -> QueueView {
+    /// The same of tasks from `head` on.
+    pub(crate) fn view_of(&self, now: Tick, key: QueueKey, head: Ordinal, head_run: u64, waiting: u64) -> QueueView {
         let submit = self.state.submit_of(head);
         QueueView {
             priority: key.priority(),

@@ -21,6 +21,7 @@ impl Scheduler {
         self.refresh_rooms(None);
         let mut reach = Reach::new(queues, workers, &self.mind.rooms);
         let mut blockers = Blockers::default();
+        self.place_together(now, &mut reach, &mut blockers);
         let mut open = self.open_classes(&reach);
         let mut walk = Walk::default();
         let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
@@ -164,7 +165,7 @@ impl Scheduler {
     }
 
     /// How many tasks of a queue may be placed before ranks are looked at again.
-    fn budget(&self, now: Tick, key: QueueKey) -> u64 {
+    pub(super) fn budget(&self, now: Tick, key: QueueKey) -> u64 {
         // An order may say any number: places for tasks that do not wait would be kept from others.
         self.queue_view(now, key).map_or(0, |view| self.policies.order().stride(&view).clamp(1, view.waiting.max(1)))
     }

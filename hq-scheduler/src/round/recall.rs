@@ -100,9 +100,8 @@ impl Scheduler {
             return lanes;
         }
         let unranked = self.mind.deep.take_unranked();
-        for (grant, rank) in self.ranks_of_lanes(now, unranked.lanes()) {
-            self.mind.deep.rank(grant, rank);
-        }
+        let ranks = self.ranks_of_lanes(now, unranked.lanes());
+        self.mind.deep.rank(&ranks);
         self.mind.deep.worse_than(best)
     }
 

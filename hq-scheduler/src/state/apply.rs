@@ -70,6 +70,10 @@ impl State {
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }
+            | Fact::QueuePaused { .. }
+            | Fact::QueueResumed { .. }
+            | Fact::QueueClosing { .. }
+            | Fact::QueueLearned { .. }
             | Fact::WorkerOverview { .. }
             | Fact::FlushWanted
             | Fact::ServerStopped => {}

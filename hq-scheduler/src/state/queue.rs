@@ -9,20 +9,20 @@ const NONE: OrdinalRange = OrdinalRange::new(Ordinal(0), 0);
 pub(crate) struct TaskQueue {
     /// Most lanes have one range at a time. [`NONE`] where there is no task.
     first: OrdinalRange,
-    /// The other ranges.
-    rest: VecDeque<OrdinalRange>,
+    /// The other ranges; boxed, since few lanes have some.
+    rest: Option<Box<VecDeque<OrdinalRange>>>,
     len: u64,
 }
 
 impl Default for TaskQueue {
     fn default() -> Self {
-        Self { first: NONE, rest: VecDeque::new(), len: 0 }
+        Self { first: NONE, rest: None, len: 0 }
     }
 }
 
 impl TaskQueue {
     pub(crate) const fn one(task: Ordinal) -> Self {
-        Self { first: OrdinalRange::one(task), rest: VecDeque::new(), len: 1 }
+        Self { first: OrdinalRange::one(task), rest: None, len: 1 }
     }
 
     pub(crate) const fn len(&self) -> u64 {
@@ -34,7 +34,7 @@ impl TaskQueue {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = OrdinalRange> + '_ {
-        (self.len > 0).then_some(self.first).into_iter().chain(self.rest.iter().copied())
+        (self.len > 0).then_some(self.first).into_iter().chain(self.rest.iter().flat_map(|rest| rest.iter().copied()))
     }
 
     pub(crate) fn contains(&self, task: Ordinal) -> bool {
@@ -50,11 +50,11 @@ impl TaskQueue {
             return;
         }
         self.len += range.len;
-        let last = self.rest.back_mut().unwrap_or(&mut self.first);
+        let last = self.rest.as_mut().and_then(|rest| rest.back_mut()).unwrap_or(&mut self.first);
         if last.end() == range.start {
             last.len += range.len;
         } else {
-            self.rest.push_back(range);
+            self.rest.get_or_insert_default().push_back(range);
         }
     }
 
@@ -70,7 +70,7 @@ impl TaskQueue {
             first.len -= range.len;
             self.len -= range.len;
             if first.len == 0 {
-                self.first = self.rest.pop_front().unwrap_or(NONE);
+                self.first = self.pop_rest().unwrap_or(NONE);
             }
             return vec![range];
         }
@@ -91,6 +91,15 @@ impl TaskQueue {
         }
         *self = kept;
         removed
+    }
+
+    fn pop_rest(&mut self) -> Option<OrdinalRange> {
+        let rest = self.rest.as_mut()?;
+        let next = rest.pop_front();
+        if rest.is_empty() {
+            self.rest = None;
+        }
+        next
     }
 
     /// The members of `range` that are there.

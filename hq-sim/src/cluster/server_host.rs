@@ -16,6 +16,8 @@ use crate::{
 
 /// Microseconds since 1970 at the simulation's beginning.
 const WALL: u64 = 1_700_000_000_000_000;
+/// The version of the messages that all speak.
+const PROTOCOL: u16 = 2;
 
 /// The server's process, and the disk that outlives it.
 #[derive(Debug, Default)]
@@ -169,7 +171,7 @@ impl World {
             Peer::Client(_) => PeerRole::Client,
         };
         match up {
-            Up::Opened => self.server_input(ServerInput::LinkUp { link, role }),
+            Up::Opened => self.server_input(ServerInput::LinkUp { link, role, protocol: PROTOCOL }),
             Up::Closed if is_open => {
                 known.server_open = false;
                 self.server_input(ServerInput::LinkDown { link });

@@ -1,16 +1,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Fact, QueueSpec};
-use hq_scheduler::autoscale::ScaleAction;
+use hq_scheduler::autoscale::{ScaleAction, ScaleOrder};
 
 /// I12: what a queue has asked for and has not ended is never more workers than its limit, nor more allocations that have not
 /// begun than its backlog, in whatever order a backend answers; no key is used twice; and an allocation that comes back after
-/// its end is ended again.
+/// its end is ended again, or counts again.
 #[derive(Debug)]
 pub struct AllocationLimits {
     spec: QueueSpec,
     /// Allocations that have not ended: their workers, and whether they have begun.
     open: BTreeMap<String, (u32, bool)>,
+    /// Those that have ended.
+    ended: BTreeMap<String, u32>,
+    /// What the backend gave to whom.
+    ids: BTreeMap<String, String>,
     keys: BTreeSet<String>,
     submitted: BTreeSet<String>,
     /// What has come back and must be ended.
@@ -24,6 +28,8 @@ impl AllocationLimits {
         Self {
             spec,
             open: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            ids: BTreeMap::new(),
             keys: BTreeSet::new(),
             submitted: BTreeSet::new(),
             returned: vec![],
@@ -38,13 +44,37 @@ impl AllocationLimits {
         }
     }
 
+    /// A worker of this allocation is about to come.
+    pub fn hears_worker(&mut self, id: &str) {
+        if self.ids.get(id).is_some_and(|key| self.ended.contains_key(key)) {
+            self.returned.push(id.to_owned());
+        }
+    }
+
     /// Looks at one thing that the queue wants done.
     ///
     /// # Errors
     /// One line: which limit is broken.
     pub fn act(&mut self, action: &ScaleAction) -> Result<(), String> {
         match action {
-            ScaleAction::Record(Fact::AllocationIntended { key, workers, .. }) => {
+            ScaleAction::Record(fact) => self.note(fact)?,
+            ScaleAction::Order(ScaleOrder::Submit { key, workers, .. }) => {
+                if self.open.get(key).is_none_or(|(known, _)| known != workers) || !self.submitted.insert(key.clone()) {
+                    return Err(format!("I12 limits: {key} is asked for without an intent, or twice"));
+                }
+                self.is_asked = true;
+            }
+            ScaleAction::Order(ScaleOrder::Cancel { allocation, .. }) => {
+                self.returned.retain(|returned| *returned != allocation.id);
+            }
+            ScaleAction::Order(_) | ScaleAction::Warn(_) => {}
+        }
+        self.check()
+    }
+
+    fn note(&mut self, fact: &Fact) -> Result<(), String> {
+        match fact {
+            Fact::AllocationIntended { key, workers, .. } => {
                 if !self.keys.insert(key.clone()) {
                     return Err(format!("I12 limits: key {key} is used twice"));
                 }
@@ -53,21 +83,31 @@ impl AllocationLimits {
                 }
                 self.open.insert(key.clone(), (*workers, false));
             }
-            ScaleAction::Record(Fact::AllocationStarted { key, .. }) => {
-                let (_, begun) = self.open.get_mut(key).ok_or(format!("I12 limits: {key} begins after its end"))?;
-                *begun = true;
-            }
-            ScaleAction::Record(Fact::AllocationEnded { key, .. }) => _ = self.open.remove(key),
-            ScaleAction::Submit { key, workers } => {
-                if self.open.get(key).is_none_or(|(known, _)| known != workers) || !self.submitted.insert(key.clone()) {
-                    return Err(format!("I12 limits: {key} is asked for without an intent, or twice"));
+            Fact::AllocationQueued { key, id, .. } => {
+                let taken = self.ids.insert(id.clone(), key.clone());
+                if taken.as_ref().is_some_and(|other| other != key && self.open.contains_key(other)) {
+                    return Err(format!("I12 limits: {taken:?} and {key} are both {id}"));
                 }
             }
-            ScaleAction::Cancel { id } => self.returned.retain(|returned| returned != id),
-            ScaleAction::Record(_) | ScaleAction::Find { .. } => {}
+            Fact::AllocationStarted { key, .. } => {
+                // What was given up may come back, and counts again.
+                let back = self.ended.remove(key).map(|workers| (workers, true));
+                let id = self.ids.iter().find(|(_, known)| *known == key).map(|(id, _)| id.clone());
+                if back.is_some() {
+                    self.returned.retain(|returned| Some(returned) != id.as_ref());
+                    self.open.extend(back.map(|open| (key.clone(), open)));
+                }
+                let (_, begun) =
+                    self.open.get_mut(key).ok_or(format!("I12 limits: {key} begins and was never asked for"))?;
+                *begun = true;
+            }
+            Fact::AllocationEnded { key, .. } => {
+                let (workers, _) = self.open.remove(key).ok_or(format!("I12 limits: {key} ends twice"))?;
+                self.ended.insert(key.clone(), workers);
+            }
+            _ => {}
         }
-        self.is_asked |= matches!(action, ScaleAction::Submit { .. });
-        self.check()
+        Ok(())
     }
 
     /// A step is over: all its actions were seen.

@@ -134,10 +134,13 @@ impl TaskRunner for ProgramRunner {
 
     fn stop(&self, run: RunId, how: StopHow) {
         self.supervisor.stop(run, how);
+        if how != StopHow::Interrupt {
+            self.common.streams.stop(run);
+        }
     }
 
-    fn listen(&self, job: JobId, credit: Option<u32>) {
-        self.common.streams.listen(job, credit);
+    fn listen(&self, job: JobId, session: u64, credit: Option<u32>) {
+        self.common.streams.listen(job, session, credit);
     }
 }
 

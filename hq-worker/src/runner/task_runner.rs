@@ -17,11 +17,11 @@ pub trait TaskRunner: Send + Sync {
     /// of the runner's business.
     fn stop(&self, run: RunId, how: StopHow);
 
-    /// Somebody listens to what runs of a job print: so many more pieces may be told by [`EndSink::printed`]. None: nobody
-    /// does any more. Who prints nothing need not care.
+    /// Somebody listens to what runs of a job print: so many more pieces may be told by [`EndSink::printed`], which name
+    /// this session; room of another one is gone. None: nobody does any more. Who prints nothing need not care.
     ///
     /// [`EndSink::printed`]: crate::EndSink::printed
-    fn listen(&self, _job: JobId, _credit: Option<u32>) {}
+    fn listen(&self, _job: JobId, _session: u64, _credit: Option<u32>) {}
 }
 
 /// The runners of a worker, by the kind of body that they take.

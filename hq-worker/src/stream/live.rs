@@ -1,6 +1,6 @@
 use std::{collections::HashMap, io, os::fd::OwnedFd, sync::Arc};
 
-use hq_core::{Channel, OUTPUT_MAX, Outcome, RunOutput};
+use hq_core::{Channel, OUTPUT_MAX, Outcome, RunId, RunOutput};
 use rustix::{buffer::spare_capacity, event::epoll};
 
 use super::{
@@ -34,6 +34,8 @@ struct Run {
     /// Once it is over: bytes in its pipes that are still to be sent.
     left: [u64; 2],
     is_over: bool,
+    /// It was told to end.
+    is_stopped: bool,
     tell: Option<(Done, Outcome)>,
 }
 
@@ -72,12 +74,21 @@ impl LivePump {
         for command in self.queue.take() {
             match command {
                 Command::Begin { key, run, pipes, sink } => {
-                    let begun =
-                        Run { names: run, sink, pipes, sizes: [0; 2], left: [0; 2], is_over: false, tell: None };
+                    let begun = Run {
+                        names: run,
+                        sink,
+                        pipes,
+                        sizes: [0; 2],
+                        left: [0; 2],
+                        is_over: false,
+                        is_stopped: false,
+                        tell: None,
+                    };
                     self.runs.insert(key, begun);
                     self.parked.extend(Channel::ALL.map(|channel| (key, channel)));
                 }
                 Command::End { key, how, tell } => self.end(key, how, tell),
+                Command::Stop { run } => self.stop(run),
             }
         }
         for (key, channel) in std::mem::take(&mut self.parked) {
@@ -92,7 +103,14 @@ impl LivePump {
     }
 
     fn end(&mut self, key: u64, how: HowOver, tell: Option<(Done, Outcome)>) {
-        let Some(run) = self.runs.get_mut(&key) else { return };
+        // One that never began has nothing to say but its end.
+        let Some(run) = self.runs.get_mut(&key) else {
+            self.queue.leave();
+            if let Some((done, outcome)) = tell {
+                done.end(outcome);
+            }
+            return;
+        };
         (run.tell, run.is_over) = (tell, true);
         for channel in Channel::ALL {
             let pipe = &mut run.pipes[channel.index()];
@@ -101,14 +119,30 @@ impl LivePump {
                 *pipe = None;
             }
         }
-        // Nobody waits for one that was told to end: what there is room for goes out.
-        if how != HowOver::Ended {
-            for channel in Channel::ALL {
-                while self.carry(key, channel) == Step::Carried {}
-                self.close(key, channel);
-            }
+        if how != HowOver::Ended || run.is_stopped {
+            self.cut_short(key);
         }
         self.settle(key);
+    }
+
+    /// The process of a run that is told to end may have ended before, unknown to who says so; only here it is known
+    /// then.
+    fn stop(&mut self, id: RunId) {
+        let Some((key, run)) = self.runs.iter_mut().find(|(_, run)| run.names.id == id) else { return };
+        run.is_stopped = true;
+        let (key, is_over) = (*key, run.is_over);
+        if is_over {
+            self.cut_short(key);
+            self.settle(key);
+        }
+    }
+
+    /// Nobody waits for one that was told to end: what there is room for goes out.
+    fn cut_short(&mut self, key: u64) {
+        for channel in Channel::ALL {
+            while self.carry(key, channel) == Step::Carried {}
+            self.close(key, channel);
+        }
     }
 
     fn read(&mut self, key: u64, channel: Channel) {
@@ -137,9 +171,9 @@ impl LivePump {
                 let offset = run.sizes[index];
                 run.sizes[index] += n as u64;
                 run.left[index] = run.left[index].saturating_sub(n as u64);
-                if let Some(sink) = run.sink.as_ref().filter(|_| room == Room::Free) {
+                if let (Some(sink), Room::Free(session)) = (run.sink.as_ref(), room) {
                     let data = self.buffer[..n].into();
-                    sink.printed(job, RunOutput { run: run.names.id, channel, offset, data });
+                    sink.printed(job, RunOutput { run: run.names.id, session, channel, offset, data });
                 }
                 if run.is_over && run.left[index] == 0 {
                     run.pipes[index] = None;
@@ -147,8 +181,8 @@ impl LivePump {
                 Step::Carried
             }
             got => {
-                if room == Room::Free {
-                    self.office.ears.give_back(job);
+                if let Room::Free(session) = room {
+                    self.office.ears.give_back(job, session);
                 }
                 if got == Got::End || run.is_over {
                     run.pipes[index] = None;
@@ -187,4 +221,32 @@ enum Step {
     Full,
     /// There was nothing.
     Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use hq_core::{Epoch, GrantId, Instance, JobId, Ordinal, RunId, TaskNumber, TaskRun};
+
+    use super::*;
+    use crate::stream::Feed;
+
+    #[test]
+    fn a_run_that_never_began_uses_nothing_once_it_is_over() {
+        let queue = Arc::new(Queue::new().unwrap());
+        let pump = LivePump::new(queue.clone(), Arc::default()).unwrap();
+        let run = TaskRun { job: JobId(1), task: TaskNumber(0), instance: Instance(0) };
+        let id = RunId { task: Ordinal(0), grant: GrantId { epoch: Epoch(1), n: 1 } };
+        let feed = || Feed::new(queue.join(), Names { id, run }, None, queue.clone());
+        drop(feed()); // Its pipes could not be made.
+        let (sender, ends) = mpsc::channel();
+        let sink = move |run, outcome| sender.send((run, outcome)).unwrap();
+        feed().end(HowOver::CutOff, Done::new(id, Arc::new(sink)), Outcome::Killed);
+        queue.close();
+        let thread = thread::spawn(move || pump.run());
+        assert_eq!(ends.recv().unwrap(), (id, Outcome::Killed));
+        thread.join().unwrap();
+        assert!(queue.is_unused());
+    }
 }

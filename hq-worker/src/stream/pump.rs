@@ -121,6 +121,8 @@ impl Pump {
             match command {
                 Command::Begin { key, run, pipes, sink } => self.begin(key, run, pipes, sink),
                 Command::End { key, how, tell } => self.end(key, how, tell),
+                // An end waits for the file alone, which waits for nobody.
+                Command::Stop { .. } => {}
             }
         }
     }
@@ -165,9 +167,10 @@ impl Pump {
     fn tell(&mut self, key: u64, channel: Channel, n: usize) {
         let Some(run) = self.runs.get(&key) else { return };
         let (job, offset, told) = (run.names.run.job, run.sizes[channel.index()], run.told[channel.index()]);
-        if run.sink.is_none() || self.office.ears.take(job) != Room::Free {
+        if run.sink.is_none() {
             return;
         }
+        let Room::Free(session) = self.office.ears.take(job) else { return };
         if offset != told {
             self.flush();
         }
@@ -175,7 +178,7 @@ impl Pump {
         run.told[channel.index()] = offset + n as u64;
         if let Some(sink) = &run.sink {
             let data = self.buffer[..n].into();
-            sink.printed(job, RunOutput { run: run.names.id, channel, offset, data });
+            sink.printed(job, RunOutput { run: run.names.id, session, channel, offset, data });
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use hq_core::Outcome;
+use hq_core::{Outcome, RunId};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::Names;
@@ -17,6 +17,8 @@ pub(super) enum Command {
     Begin { key: u64, run: Names, pipes: [Option<OwnedFd>; 2], sink: Option<Arc<dyn EndSink>> },
     /// A run is over. Of what is in its pipes now, nothing may be lost.
     End { key: u64, how: HowOver, tell: Option<(Done, Outcome)> },
+    /// A run is told to end, before its end or after it: nobody is waited for with what it printed.
+    Stop { run: RunId },
 }
 
 /// Stands for the queue among what a thread waits for.

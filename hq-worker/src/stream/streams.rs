@@ -10,7 +10,13 @@ use std::{
 use hq_core::{JobId, RunId, TaskRun};
 use hq_stream::Head;
 
-use super::{Feed, directory::Directory, ears::Ears, live::LivePump, queue::Queue};
+use super::{
+    Feed,
+    directory::Directory,
+    ears::Ears,
+    live::LivePump,
+    queue::{Command, Queue},
+};
 use crate::EndSink;
 
 /// Directories that are remembered, so that a later task goes on with the same file.
@@ -90,9 +96,17 @@ impl Streams {
         Ok(queue)
     }
 
-    /// Somebody listens to what runs of a job print: so many more pieces may be sent. None: nobody does any more.
-    pub(crate) fn listen(&self, job: JobId, credit: Option<u32>) {
-        self.office.ears.listen(job, credit);
+    /// A run is told to end. Its process may have ended before, and what it printed wait for who listens: not any more.
+    pub(crate) fn stop(&self, run: RunId) {
+        if let Some(queue) = self.office.live.get() {
+            queue.put(Command::Stop { run });
+        }
+    }
+
+    /// Somebody listens to what runs of a job print: so many more pieces may be sent, in this session and no other. None:
+    /// nobody does any more.
+    pub(crate) fn listen(&self, job: JobId, session: u64, credit: Option<u32>) {
+        self.office.ears.listen(job, session, credit);
         if let Some(queue) = self.office.live.get() {
             queue.wake();
         }

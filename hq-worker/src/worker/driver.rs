@@ -103,8 +103,8 @@ impl Driver {
                 WorkerOutput::Send(messages) => self.send(messages),
                 WorkerOutput::Start(order) => self.start(order),
                 WorkerOutput::Stop { run, how } => self.stop(run, how),
-                WorkerOutput::Listen { job, credit } => {
-                    self.runners.all().for_each(|runner| runner.listen(job, credit));
+                WorkerOutput::Listen { job, session, credit } => {
+                    self.runners.all().for_each(|runner| runner.listen(job, session, credit));
                 }
                 WorkerOutput::Exit(exit) => return Some(exit),
             }

@@ -126,8 +126,9 @@ impl<R: TaskRunner> Bench<R> {
         self.runner.as_ref().unwrap().stop(run, how);
     }
 
+    /// In session 1.
     pub(crate) fn listen(&self, job: JobId, credit: Option<u32>) {
-        self.runner.as_ref().unwrap().listen(job, credit);
+        self.runner.as_ref().unwrap().listen(job, 1, credit);
     }
 
     /// The same after the runner was dropped.

@@ -121,8 +121,8 @@ impl ServerNode {
 
     /// Workers hear of it before they hear of tasks that are yet to be given out.
     pub(super) fn begin_listening(&mut self, link: LinkId, id: RequestId, job: JobId, credit: u32) {
-        if self.clients.listening.listen(job, (link, id), credit) {
-            self.tell_workers(&ToWorker::Listen { job, credit: WINDOW });
+        if let Some(session) = self.clients.listening.listen(job, (link, id), credit) {
+            self.tell_workers(&ToWorker::Listen { job, session, credit: WINDOW });
         }
         self.clients.stand(link, id, Standing::Listener(job));
     }

@@ -1,0 +1,6 @@
+//! The backend on a Slurm in memory.
+
+mod cluster;
+mod conformance;
+mod faults;
+mod scripts;
