@@ -232,7 +232,8 @@ mod tests {
 
     #[test]
     fn damaged_columns_are_found_and_do_no_harm() {
-        let damage: [(&str, fn(&mut OpenedLanes)); 6] = [
+        type Damage = (&'static str, fn(&mut OpenedLanes));
+        let damage: [Damage; 6] = [
             ("no lane", |lanes| {
                 *lanes = OpenedLanes { workers: vec![], shape_of: vec![], tasks: vec![], ..lanes.clone() }
             }),

@@ -9,7 +9,8 @@ const NONE: OrdinalRange = OrdinalRange::new(Ordinal(0), 0);
 pub(crate) struct TaskQueue {
     /// Most lanes have one range at a time. [`NONE`] where there is no task.
     first: OrdinalRange,
-    /// The other ranges; boxed, since few lanes have some.
+    /// The other ranges, which few lanes have.
+    #[expect(clippy::box_collection, reason = "what all lanes have is to be small")]
     rest: Option<Box<VecDeque<OrdinalRange>>>,
     len: u64,
 }
