@@ -84,6 +84,8 @@ impl Scheduler {
     /// The members of `tasks` that are in lanes, in order.
     pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<InLane> {
         let (mut found, mut lanes) = (Vec::new(), 0);
+        // Nearly always the next lane's tasks are of the same run.
+        let mut last = OrdinalRange::new(Ordinal(0), 0);
         submits_with(&self.state, tasks.iter(), |base| {
             let whole = self.state.range_of(base);
             for grant in self.mind.lanes_of_submit.of(base) {
@@ -95,7 +97,12 @@ impl Scheduler {
                         let own = OrdinalRange::new(start, end.0 - start.0);
                         let running = lane.running;
                         let in_lane = |tasks| InLane { grant, worker: lane.worker, running, tasks };
-                        found.extend(tasks.within(own).map(in_lane));
+                        if last.start <= own.start && own.end() <= last.end() {
+                            found.push(in_lane(own));
+                        } else {
+                            found.extend(tasks.within(own).map(in_lane));
+                            last = tasks.run_of(own.start).unwrap_or(last);
+                        }
                     }
                 }
             }

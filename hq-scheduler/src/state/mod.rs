@@ -170,11 +170,14 @@ impl State {
 /// Tasks in order as runs.
 fn runs(tasks: impl Iterator<Item = Ordinal>) -> Vec<OrdinalRange> {
     let mut runs: Vec<OrdinalRange> = Vec::new();
-    for task in tasks {
-        match runs.last_mut() {
-            Some(run) if run.end() == task => run.len += 1,
-            _ => runs.push(OrdinalRange::one(task)),
-        }
-    }
+    tasks.for_each(|task| push_run(&mut runs, task));
     runs
+}
+
+/// Adds a task behind those in order.
+fn push_run(runs: &mut Vec<OrdinalRange>, task: Ordinal) {
+    match runs.last_mut() {
+        Some(run) if run.end() == task => run.len += 1,
+        _ => runs.push(OrdinalRange::one(task)),
+    }
 }
