@@ -55,34 +55,62 @@ const KEYS: [&str; 45] = [
 /// Those whose value is the rest of the line.
 const LONG_KEYS: [&str; 5] = ["Command", "WorkDir", "StdErr", "StdIn", "StdOut"];
 
-/// What `scontrol show job` says of one job.
+/// What `scontrol show job` says of an id: one record, or one for each part of an array or a heterogeneous job.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown<'a> {
+    records: Vec<Record<'a>>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Record<'a> {
     fields: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Shown<'a> {
-    /// The record of this job in an answer. Lines that are no record of a job are passed over.
+    /// The records of this id in an answer. Lines that are no record of a job are passed over.
     pub(crate) fn read(answer: &'a str, id: &str) -> Self {
-        let mut records = vec![Self::default()];
+        let mut records = vec![Record::default()];
         for line in answer.lines() {
             let line = line.trim();
             if line.starts_with("JobId=") {
-                records.push(Self::default());
+                records.push(Record::default());
             }
             if let Some(record) = records.last_mut() {
                 record.read_line(line);
             }
         }
-        let is_meant = |record: &Self| record.get("JobId") == Some(id);
-        let at = records.iter().position(is_meant);
-        // Without a number it is the only one there is.
-        let at = at.or_else(|| records.iter().position(|record| record.get("JobState").is_some()));
-        at.map(|at| records.swap_remove(at)).unwrap_or_default()
+        records.retain(|record| record.get("JobState").is_some());
+        let is_part =
+            |record: &Record<'_>| ["JobId", "ArrayJobId", "HetJobId"].iter().any(|key| record.get(key) == Some(id));
+        if records.iter().any(is_part) {
+            records.retain(is_part);
+        } else {
+            // Without a number it is the only one there is.
+            records.truncate(1);
+        }
+        Self { records }
     }
 
-    /// Its status. None where there is no state at all.
+    /// Its status: it runs while any part of it does. None where there is no state at all.
     pub(crate) fn status(&self) -> Option<AllocationStatus> {
+        self.records.iter().filter_map(Record::status).min_by_key(|status| match status {
+            AllocationStatus::Running { .. } => 0,
+            AllocationStatus::Unclear { .. } => 1,
+            AllocationStatus::Queued { .. } => 2,
+            AllocationStatus::Ended(end) if end.cause.is_failure() => 3,
+            AllocationStatus::Ended(_) => 4,
+        })
+    }
+
+    /// Whether it is the job that was submitted from this directory, as far as the answer tells.
+    pub(crate) fn is_of(&self, directory: Option<&Path>) -> bool {
+        let Some(directory) = directory else { return true };
+        self.records.iter().all(|record| belongs(directory, record.get("WorkDir"), record.get("Command")))
+    }
+}
+
+impl<'a> Record<'a> {
+    fn status(&self) -> Option<AllocationStatus> {
         let state = self.get("JobState").filter(|state| !state.is_empty())?;
         let reason = self.get("Reason").filter(|reason| !is_nothing(reason));
         let time = |key| self.get(key).and_then(timestamp);
@@ -104,12 +132,6 @@ impl<'a> Shown<'a> {
             SlurmState::MayReturn(cause) => end(cause, may_queue),
             SlurmState::Other => AllocationStatus::Unclear { state: state.to_owned() },
         })
-    }
-
-    /// Whether it is the job that was submitted from this directory, as far as the answer tells.
-    pub(crate) fn is_of(&self, directory: Option<&Path>) -> bool {
-        let Some(directory) = directory else { return true };
-        belongs(directory, self.get("WorkDir"), self.get("Command"))
     }
 
     fn error(&self, state: &str, reason: Option<&str>) -> String {

@@ -7,7 +7,7 @@ use crate::{
     commands::{Command, NotAllFinished},
     context::Context,
     log,
-    output::{self, Mode, StdoutClosed},
+    output::{self, Mode, StdoutClosed, WithLines},
 };
 
 /// Exit code of a program that SIGPIPE ended, as shells show it.
@@ -34,7 +34,10 @@ pub fn main() -> ExitCode {
             context.out.finish().map_or(ExitCode::FAILURE, |()| ExitCode::from(code))
         }
         Err(error) => {
-            let text = output::inert(&format!("{error:#}")).into_owned();
+            let mut text = output::inert(&format!("{error:#}")).into_owned();
+            if let Some(WithLines { lines, .. }) = error.downcast_ref() {
+                lines.iter().for_each(|line| text += &format!("\n{}", output::inert(line)));
+            }
             match context.out.mode() {
                 // Nothing can be done where standard output is closed too.
                 Mode::Json => drop(context.out.json_error(&text)),

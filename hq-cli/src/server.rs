@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
-use hq_client::{CallError, Client, EventStream, OutputStream};
+use hq_client::{CallError, Client, Details, EventStream, OutputStream};
 use hq_core::{
-    ClientReply, ClientRequest, Explanation, JobDetail, JobId, JobInfo, Selector, Seq, Submit, TaskNumber, WorkerInfo,
+    ClientReply, ClientRequest, DetailPart, Explanation, IdList, JobDetail, JobId, JobInfo, JobTarget, Selector, Seq,
+    Submit, TaskNumber, WorkerInfo,
 };
+use tracing::warn;
 
 /// The connection to a server.
 #[derive(Debug)]
@@ -46,6 +48,14 @@ impl Server {
         self.0.listen(job).await
     }
 
+    /// Submits, in as many messages as it takes: all of it or nothing.
+    ///
+    /// # Errors
+    /// As [`Server::call`].
+    pub(crate) async fn submit_all(&self, job: JobTarget, submits: Vec<Submit>) -> Result<JobId, CallError> {
+        self.0.submit_all(job, submits).await
+    }
+
     /// Submits, and listens from the beginning.
     ///
     /// # Errors
@@ -56,18 +66,27 @@ impl Server {
 
     /// Lines of jobs, by id.
     pub(crate) async fn jobs(&self, jobs: Selector) -> Result<Vec<JobInfo>, CallError> {
-        match self.call(ClientRequest::Jobs(jobs)).await? {
-            ClientReply::Jobs(jobs) => Ok(jobs),
-            other => Err(unexpected(other)),
-        }
+        self.0.jobs(jobs).await
     }
 
-    /// Jobs with all they are made of, by id.
-    pub(crate) async fn job_details(&self, jobs: Selector, bodies: bool) -> Result<Vec<JobDetail>, CallError> {
-        match self.call(ClientRequest::JobDetails { jobs, bodies }).await? {
-            ClientReply::JobDetails(jobs) => Ok(jobs),
-            other => Err(unexpected(other)),
-        }
+    /// Jobs with all they are made of, by id and piece by piece.
+    pub(crate) fn details(&self, jobs: Selector, part: DetailPart) -> Details<'_> {
+        self.0.details(jobs, part)
+    }
+
+    /// The same of one job.
+    pub(crate) fn job_details(&self, job: JobId, part: DetailPart) -> Details<'_> {
+        self.0.details(Selector::Ids(IdList::range(job.0, 1)), part)
+    }
+
+    /// The one job that is selected in one piece, if it is there.
+    pub(crate) async fn whole_job(&self, job: Selector, bodies: bool) -> Result<Option<JobDetail>, CallError> {
+        Ok(self.0.whole_details(job, bodies).await?.into_iter().next())
+    }
+
+    /// All jobs in one piece.
+    pub(crate) async fn whole_jobs(&self) -> Result<Vec<JobDetail>, CallError> {
+        self.0.whole_details(Selector::All, false).await
     }
 
     /// The one job that is selected, if it is there.
@@ -91,10 +110,7 @@ impl Server {
 
     /// Workers, by id.
     pub(crate) async fn workers(&self, workers: Selector) -> Result<Vec<WorkerInfo>, CallError> {
-        match self.call(ClientRequest::Workers(workers)).await? {
-            ClientReply::Workers(workers) => Ok(workers),
-            other => Err(unexpected(other)),
-        }
+        self.0.workers(workers).await
     }
 }
 
@@ -103,11 +119,17 @@ pub(crate) fn unexpected(reply: ClientReply) -> CallError {
     CallError::Unexpected(Box::new(reply))
 }
 
-/// The ids that were selected one by one and are not among `found`, which is sorted.
-pub(crate) fn missing<'a>(selector: &'a Selector, found: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-    let ids = match selector {
-        Selector::Ids(ids) => Some(ids),
-        Selector::Last | Selector::All => None,
-    };
-    ids.into_iter().flat_map(|ids| ids.iter()).filter(|id| found.binary_search(id).is_err())
+/// Ids and numbers that do not exist are named one by one up to that many.
+pub(crate) const MISSING_MAX: usize = 100;
+
+/// The ids that were selected one by one and are not among `found`, which is sorted: the first of them, and a warning where there
+/// are many more.
+pub(crate) fn missing(selector: &Selector, found: &[u32]) -> Vec<u32> {
+    let Selector::Ids(ids) = selector else { return vec![] };
+    let known = IdList::from_numbers(found.iter().copied()).unwrap_or_default();
+    let (missing, count) = known.missing(ids, MISSING_MAX);
+    if count > missing.len() as u64 {
+        warn!("{count} of the selected ids do not exist; only the first {} are named", missing.len());
+    }
+    missing
 }

@@ -69,6 +69,8 @@ const COMMANDS: &[&[&str]] = &[
     &["journal", "replay"],
     &["journal", "flush"],
     &["journal", "report"],
+    &["journal", "prune"],
+    &["journal", "repair"],
     &["output-log"],
     &["simulate"],
     &["doc"],

@@ -1,6 +1,9 @@
-use hq_core::{ClientReply, ClientRequest, Explanation, JobId, JobInfo, Selector, ServerInfo, Submit, TaskNumber};
+use hq_core::{ClientReply, ClientRequest, Explanation, JobId, JobTarget, Selector, ServerInfo, Submit, TaskNumber};
 
 use crate::{CallError, Client};
+
+/// Bytes of tasks in one message.
+pub(crate) const PIECE_MAX: usize = 32 << 20;
 
 /// The usual calls, with their own kinds of answers.
 impl Client {
@@ -15,6 +18,35 @@ impl Client {
         }
     }
 
+    /// Hands tasks over that may be too large for one message, as one job: all of them, or none where this is cut short.
+    ///
+    /// # Errors
+    /// Refused, nothing has changed.
+    pub async fn submit_all(&self, job: JobTarget, mut submits: Vec<Submit>) -> Result<JobId, CallError> {
+        if let [one] = &mut submits[..]
+            && one.weight() <= PIECE_MAX
+        {
+            one.job = job;
+            return self.submit(submits.remove(0)).await;
+        }
+        self.stage(submits).await?;
+        match self.call(ClientRequest::SubmitStaged { job, credit: None }).await? {
+            ClientReply::Submitted { job } => Ok(job),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Hands tasks over that are submitted later.
+    pub(crate) async fn stage(&self, submits: Vec<Submit>) -> Result<(), CallError> {
+        for piece in submits.into_iter().flat_map(|submit| submit.split(PIECE_MAX)) {
+            match self.call(ClientRequest::Stage(Box::new(piece))).await? {
+                ClientReply::Done => {}
+                other => return Err(unexpected(other)),
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until these jobs have ended, with `until_closed` also until open ones are closed.
     ///
     /// # Errors
@@ -22,17 +54,6 @@ impl Client {
     pub async fn wait(&self, jobs: Selector, until_closed: bool) -> Result<(), CallError> {
         match self.call(ClientRequest::WaitJobs { jobs, until_closed }).await? {
             ClientReply::Done => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// These jobs, by id.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn jobs(&self, jobs: Selector) -> Result<Vec<JobInfo>, CallError> {
-        match self.call(ClientRequest::Jobs(jobs)).await? {
-            ClientReply::Jobs(jobs) => Ok(jobs),
             other => Err(unexpected(other)),
         }
     }
@@ -60,6 +81,6 @@ impl Client {
     }
 }
 
-fn unexpected(reply: ClientReply) -> CallError {
+pub(crate) fn unexpected(reply: ClientReply) -> CallError {
     CallError::Unexpected(Box::new(reply))
 }

@@ -3,12 +3,10 @@
 //! ```no_run
 //! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
 //! use hq_client::Client;
-//! use hq_core::{ClientReply, ClientRequest, Selector};
+//! use hq_core::Selector;
 //!
 //! let client = Client::connect("server-directory".as_ref()).await?;
-//! if let ClientReply::Jobs(jobs) = client.call(ClientRequest::Jobs(Selector::Last)).await? {
-//!     println!("{jobs:?}");
-//! }
+//! println!("{:?}", client.jobs(Selector::Last).await?);
 //! client.close().await;
 //! # Ok(())
 //! # }
@@ -22,9 +20,11 @@ mod connect;
 mod error;
 mod events;
 mod outputs;
+mod pages;
 mod router;
 
 pub use client::Client;
 pub use error::{CallError, ConnectError};
 pub use events::{EventBatch, EventStream};
 pub use outputs::OutputStream;
+pub use pages::{DetailPiece, Details};

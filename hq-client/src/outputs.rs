@@ -1,7 +1,7 @@
 use hq_core::{Call, ClientReply, ClientRequest, JobId, RequestId, Submit, TaskOutput};
 use tokio::sync::mpsc;
 
-use crate::{CallError, Client, client::abandon, router::Router};
+use crate::{CallError, Client, calls::PIECE_MAX, client::abandon, router::Router};
 
 /// Chunks that may be on their way: 1 MiB.
 const CREDIT: u32 = 64;
@@ -34,8 +34,14 @@ impl Client {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn submit_listening(&self, submit: Submit) -> Result<(JobId, OutputStream), CallError> {
-        let submit = Box::new(submit);
-        let mut stream = self.outputs(ClientRequest::SubmitListening { submit, credit: CREDIT }).await?;
+        let request = if submit.weight() > PIECE_MAX {
+            let job = submit.job.clone();
+            self.stage(vec![submit]).await?;
+            ClientRequest::SubmitStaged { job, credit: Some(CREDIT) }
+        } else {
+            ClientRequest::SubmitListening { submit: Box::new(submit), credit: CREDIT }
+        };
+        let mut stream = self.outputs(request).await?;
         match stream.replies.recv().await {
             Some(Ok(ClientReply::Submitted { job })) => Ok((job, stream)),
             Some(Ok(other)) => Err(CallError::Unexpected(Box::new(other))),

@@ -2,8 +2,8 @@
 
 use hq_client::{CallError, Client, EventBatch};
 use hq_core::{
-    Call, ClientReply, ClientRequest, Event, EventKind, JobId, Refusal, Reply, RequestId, Selector, Seq, TaskNumber,
-    WallTime,
+    Call, ClientReply, ClientRequest, Event, EventKind, JobId, Page, Refusal, Reply, RequestId, Selector, Seq,
+    TaskNumber, WallTime,
 };
 use hq_transport::{Role, TypedReceiver, TypedSender, Versions, memory};
 
@@ -44,13 +44,13 @@ async fn calls_are_answered_in_any_order() {
         let (a, b) = (server.next().await, server.next().await);
         assert_eq!((&a.request, &b.request), (&ClientRequest::ServerInfo, &ClientRequest::WaitWorkers(1)));
         server.reply(b.id, ClientReply::Done).await;
-        server.reply(a.id, ClientReply::Jobs(vec![])).await;
+        server.reply(a.id, ClientReply::Jobs(Page::whole(vec![]))).await;
         // Nobody waits for this one.
         server.reply(RequestId(77), ClientReply::Done).await;
     };
     let (a, b, ()) =
         tokio::join!(client.call(ClientRequest::ServerInfo), client.call(ClientRequest::WaitWorkers(1)), serve);
-    assert_eq!(a.expect("a"), ClientReply::Jobs(vec![]));
+    assert_eq!(a.expect("a"), ClientReply::Jobs(Page::whole(vec![])));
     assert_eq!(b.expect("b"), ClientReply::Done);
 }
 

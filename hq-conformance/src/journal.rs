@@ -6,7 +6,7 @@ use std::{
 };
 
 use hq_core::{Blob, Epoch, Fact, JobId, JobTarget, Ordinal, Profile, Record, Request, Seq, Submit, TaskIds, Tick};
-use hq_journal::{AppendError, Durability, Journal, OnDurable, ReadError, Urgency};
+use hq_journal::{AppendError, Durability, Journal, Keep, OnDurable, ReadError, Urgency};
 
 /// One journal of its own, nothing in it at first, that can be opened again and again. What it needs (a directory, a
 /// server) lives as long as the value.
@@ -31,7 +31,7 @@ pub fn test_all<B: JournalBuilder>(mut fresh: impl FnMut() -> B) {
 
 type Check = fn(&mut Case<'_>);
 
-const CASES: [(&str, Check); 10] = [
+const CASES: [(&str, Check); 11] = [
     ("a fresh journal is empty", fresh_is_empty),
     ("what is appended becomes safe and is read again", appended_is_read),
     ("safe numbers grow and end at the last record", durability_grows),
@@ -42,6 +42,7 @@ const CASES: [(&str, Check); 10] = [
     ("an old epoch is refused", old_epoch_is_refused),
     ("two never write at the same time", one_writer),
     ("only what may go goes", retired_at_most),
+    ("numbers stay what they are when a journal is condensed", condensed_keeps_numbers),
 ];
 
 struct Case<'a> {
@@ -85,6 +86,7 @@ impl Open {
     fn wait(&self, last: u64) {
         loop {
             match self.heard.recv_timeout(Duration::from_secs(30)) {
+                Ok(Durability::Trouble(_)) => {}
                 Ok(Durability::UpTo(seq)) if seq < Seq(last) => {}
                 Ok(Durability::UpTo(seq)) => return assert_eq!(seq, Seq(last), "{}", self.name),
                 other => panic!("{}: record {last} did not become safe: {other:?}", self.name),
@@ -149,7 +151,7 @@ fn durability_grows(case: &mut Case<'_>) {
     let heard: Vec<_> = open.heard.try_iter().collect();
     let number = |durability: &Durability| match durability {
         Durability::UpTo(seq) => *seq,
-        Durability::Failed(reason) => panic!("{}: {reason}", case.name),
+        Durability::Failed(reason) | Durability::Trouble(reason) => panic!("{}: {reason}", case.name),
     };
     let numbers: Vec<_> = heard.iter().map(number).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{}: {numbers:?}", case.name);
@@ -257,4 +259,23 @@ fn retired_at_most(case: &mut Case<'_>) {
     }
     open.fill(1, 22, &[vec![record(1)]]);
     assert_eq!(open.read(22), [(Seq(22), record(1))], "{}", case.name);
+}
+
+fn condensed_keeps_numbers(case: &mut Case<'_>) {
+    let mut open = case.open();
+    open.fill(1, 1, &batches(6));
+    let (sender, heard) = mpsc::channel();
+    open.journal.condense(Keep::All, Box::new(move |result| drop(sender.send(result))));
+    let result = heard.recv_timeout(Duration::from_secs(30));
+    let result = result.unwrap_or_else(|error| panic!("{}: no answer: {error}", case.name));
+    let read = open.read(1);
+    if result.is_err() {
+        assert_eq!(read, numbered(&batches(6)), "{}: it was refused", case.name);
+    }
+    let numbers: Vec<u64> = read.iter().map(|(seq, _)| seq.0).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&21), "{}: {numbers:?}", case.name);
+    open.fill(1, 22, &[vec![record(1)]]);
+    assert_eq!(open.read(22), [(Seq(22), record(1))], "{}", case.name);
+    open.close();
+    assert_eq!(case.open().journal.durable(), Seq(22), "{}", case.name);
 }

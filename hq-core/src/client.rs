@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blob, Channel, Event, Explanation, IdList, Instance, JobId, JobSpec, JobState, LossReason, RequestId, Seq, Submit,
-    TaskCounts, TaskNumber, TaskState, WorkerConfig, WorkerId,
+    Blob, Channel, DetailPage, DetailPart, Event, Explanation, IdList, Instance, JobId, JobSpec, JobState, JobTarget,
+    LossReason, Page, RequestId, Seq, Submit, TaskCounts, TaskNumber, TaskState, WorkerConfig, WorkerId,
 };
 
 /// A moment by the wall clock, microseconds since 1970 (UTC). Only for showing.
@@ -70,14 +70,14 @@ pub enum ClientRequest {
         /// Only those in these states.
         states: Vec<JobState>,
     },
-    /// → [`ClientReply::Jobs`]
+    /// → [`ClientReply::Jobs`]; where that is a piece, the rest is [`Selector::from`] its end
     Jobs(Selector),
     /// → [`ClientReply::JobDetails`]
     JobDetails {
         /// Which.
         jobs: Selector,
-        /// Whether submits come with the bodies of their tasks ([`Submit::parts`]).
-        bodies: bool,
+        /// What of them.
+        part: DetailPart,
     },
     /// → [`ClientReply::Done`] once all selected jobs have ended and that is durable
     WaitJobs {
@@ -86,7 +86,7 @@ pub enum ClientRequest {
         /// Also wait until open jobs are closed.
         until_closed: bool,
     },
-    /// `All` means also those that have ended. → [`ClientReply::Workers`]
+    /// `All` means also those that have ended. → [`ClientReply::Workers`], in pieces as [`Jobs`](Self::Jobs)
     Workers(Selector),
     /// → [`ClientReply::WorkersStopped`]
     StopWorkers(Selector),
@@ -142,6 +142,22 @@ pub enum ClientRequest {
         /// Chunks.
         credit: u32,
     },
+    /// Keep tasks ready for [`SubmitStaged`](Self::SubmitStaged) on the same link, after those that are kept already; all are
+    /// dropped with the link. What job they name is not looked at. → [`ClientReply::Done`]
+    Stage(Box<Submit>),
+    /// Submit all that is kept ready as one job: all of it or nothing. Tasks have to have numbers, and may wait for those of
+    /// submits before theirs. → [`ClientReply::Submitted`], durable; with credit then as [`Listen`](Self::Listen)
+    SubmitStaged {
+        /// The job.
+        job: JobTarget,
+        /// Listen, too: that many chunks.
+        credit: Option<u32>,
+    },
+    /// Cancel and close an open job when this link ends before the job is closed → [`ClientReply::Done`]
+    Bind(JobId),
+    /// Leave out of the journal what is over: completed jobs and workers that are gone → [`ClientReply::Done`] once its file
+    /// is smaller
+    PruneJournal,
 }
 
 /// An answer.
@@ -175,11 +191,11 @@ pub enum ClientReply {
         ignored: u64,
     },
     /// By id; jobs that do not exist are missing.
-    Jobs(Vec<JobInfo>),
+    Jobs(Page<JobInfo>),
     /// By id; jobs that do not exist are missing.
-    JobDetails(Vec<JobDetail>),
+    JobDetails(DetailPage),
     /// By id; workers that never were are missing.
-    Workers(Vec<WorkerInfo>),
+    Workers(Page<WorkerInfo>),
     /// Per selected worker, by id.
     WorkersStopped(Vec<(WorkerId, StopOutcome)>),
     /// What happened, in order.

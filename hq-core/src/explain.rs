@@ -51,6 +51,11 @@ pub enum Standing {
     HeldBack,
     /// Nothing is in its way: it starts in the next round.
     Due,
+    /// The worker that has it, and may have begun with it, has lost its link, and may come back.
+    Suspended {
+        /// The worker; of a gang the main one.
+        worker: WorkerId,
+    },
 }
 
 /// Where a task is among those that wait for a place.

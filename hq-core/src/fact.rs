@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, LossReason, OpenedLanes, Ordinal,
-    OrdinalRange, PauseCause, QueueId, QueueSpec, Span, Submit, Tick, WorkerConfig, WorkerId,
+    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, KeptGrant, LossReason, OpenedLanes,
+    Ordinal, OrdinalRange, PastRuns, PauseCause, QueueId, QueueSpec, SnapshotHead, SnapshotTail, Span, Submit,
+    TaskMark, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 /// A fact and its time.
@@ -234,6 +235,27 @@ pub enum Fact {
     },
     /// A client wants all before this to be safe. Nothing follows from it.
     FlushWanted,
+    /// A worker that may come back was given the secret by which it is known then.
+    SessionGiven {
+        /// The worker.
+        worker: WorkerId,
+        /// In this boot.
+        epoch: Epoch,
+        /// The secret.
+        token: u64,
+    },
+    /// The link of a worker that may come back is gone. What it has waits for it.
+    WorkerAway {
+        /// The worker.
+        worker: WorkerId,
+    },
+    /// A worker came back, and goes on with this; what else it had waits again, with a new instance.
+    WorkerReturned {
+        /// The worker.
+        worker: WorkerId,
+        /// Its lanes.
+        kept: Vec<KeptGrant>,
+    },
     /// The server was stopped on purpose. Nothing follows from it: callers cut the end of a stopped server's journal, and
     /// this is what they cut.
     ServerStopped,
@@ -260,6 +282,44 @@ pub enum Fact {
         queue: QueueId,
         /// What the worker says of itself.
         worker: Arc<WorkerConfig>,
+    },
+    /// What follows, up to the end of the snapshot, stands for a longer past.
+    SnapshotBegun {
+        /// Names that must stay what they are.
+        head: Box<SnapshotHead>,
+    },
+    /// What few tasks have, before these are told of.
+    #[serde(rename = "TM")]
+    TasksMarked {
+        /// Which, and what.
+        #[serde(rename = "m")]
+        marks: Vec<TaskMark>,
+    },
+    /// Tasks of one submit that have run on a worker, and what has come of them.
+    #[serde(rename = "TR")]
+    TasksRan {
+        /// The worker; 0 where it is not known.
+        #[serde(rename = "w")]
+        worker: WorkerId,
+        /// The variant granted.
+        #[serde(rename = "v")]
+        variant: u8,
+        /// What they are now: ended, or waiting for another run.
+        #[serde(rename = "s")]
+        state: TaskState,
+        /// The tasks and their last runs.
+        #[serde(rename = "r")]
+        runs: PastRuns,
+    },
+    /// The snapshot is whole.
+    SnapshotEnded {
+        /// Where counting goes on.
+        tail: Box<SnapshotTail>,
+    },
+    /// Records were lost by damage of the journal. Workers are gone as after a boot.
+    RecordsLost {
+        /// How many.
+        count: u64,
     },
     /// Several lanes of one class were opened in one go.
     #[serde(rename = "GM")]
@@ -349,7 +409,7 @@ impl Ends {
     }
 }
 
-fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -357,7 +417,7 @@ fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-fn pop_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn pop_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;

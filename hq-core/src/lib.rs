@@ -7,6 +7,7 @@
 
 mod amount;
 mod blob;
+mod choice;
 mod client;
 mod event;
 mod explain;
@@ -15,6 +16,7 @@ mod hardware;
 pub mod idlist;
 mod ids;
 mod job;
+mod listing;
 mod message;
 mod opened;
 mod output;
@@ -25,6 +27,8 @@ mod ranges;
 pub mod resource;
 mod rng;
 mod runs;
+mod snapshot;
+mod split;
 mod submit;
 mod template;
 mod time;
@@ -46,9 +50,10 @@ pub use ids::{
     TaskNumber, WorkerId,
 };
 pub use job::{CrashLimit, JobSpec, JobState, TaskCounts, TaskState};
+pub use listing::{DetailPage, DetailPart, DetailPlace, Page};
 pub use message::{
-    FromWorker, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, RunEnd, RunOutput, SubmitBody, ToWorker,
-    Welcome, Work, WorkRun,
+    FromWorker, HeldGrant, KeptGrant, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, Resume, Resumed,
+    RunEnd, RunOutput, SubmitBody, ToWorker, Welcome, Work, WorkRun,
 };
 pub use opened::{OpenLane, OpenLanes, OpenedLane, OpenedLanes};
 pub use output::{Channel, TaskRun};
@@ -62,6 +67,7 @@ pub use resource::{
 };
 pub use rng::Rng;
 pub use runs::Tangle;
+pub use snapshot::{PastRuns, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, TaskMark};
 pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
 pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};

@@ -89,15 +89,38 @@ pub enum ToWorker {
         /// The last session.
         session: u64,
     },
+    /// The answer to [`FromWorker::Resume`]: it is the same worker as before.
+    Resumed(Box<Resumed>),
+    /// The answer to [`FromWorker::Resume`] where nothing is known of such a worker, or not any more: what it runs is
+    /// nobody's, and it may say hello as a new one.
+    Forgotten,
     /// Several lanes that are alike. Since version 2.
     OpenLanes(Box<OpenLanes>),
+}
+
+/// What a worker that came back may go on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// Who it is, of which boot from now on; id and token are the old ones.
+    pub welcome: Welcome,
+    /// Lanes that go on. All others are over, and what runs in them is killed.
+    pub kept: Vec<KeptGrant>,
+}
+
+/// A lane that goes on on a worker that came back. It starts nothing before a [`ToWorker::GoOn`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptGrant {
+    /// The lane.
+    pub grant: GrantId,
+    /// Its tasks. What it has besides is not its own any more.
+    pub tasks: Vec<OrdinalRange>,
 }
 
 impl ToWorker {
     /// The first version of the protocol in which workers understand this message.
     pub const fn since(&self) -> u16 {
         match self {
-            Self::Listen { .. } | Self::Unlisten { .. } | Self::OpenLanes(_) => 2,
+            Self::Listen { .. } | Self::Unlisten { .. } | Self::Resumed(_) | Self::Forgotten | Self::OpenLanes(_) => 2,
             _ => 1,
         }
     }
@@ -210,6 +233,36 @@ pub enum FromWorker {
     Overview(Box<HardwareState>),
     /// What a program printed, of a job that somebody listens to.
     Output(RunOutput),
+    /// The first word of a worker that lost its link, or whose server began anew.
+    Resume(Box<Resume>),
+}
+
+/// Who a worker was, what it has, and what happened that nobody has acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// Its id.
+    pub worker: WorkerId,
+    /// The boot that gave it.
+    pub epoch: Epoch,
+    /// The secret that came with it.
+    pub token: u64,
+    /// Number of the last report that was acknowledged.
+    pub acked: u64,
+    /// All reports since, in order.
+    pub reports: Vec<Report>,
+    /// Its lanes.
+    pub grants: Vec<HeldGrant>,
+}
+
+/// What a worker has of a lane.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldGrant {
+    /// The lane.
+    pub grant: GrantId,
+    /// What runs, and for how long.
+    pub running: Option<(Ordinal, Span)>,
+    /// What waits.
+    pub backlog: Vec<OrdinalRange>,
 }
 
 /// Bytes of what a program printed that are sent at a time.

@@ -44,8 +44,13 @@ fn last(run: Run) -> u64 {
     u64::from(run.start) + u64::from(run.count.saturating_sub(1)) * u64::from(run.step)
 }
 
-/// The smallest number in both runs: the solution of two congruences (Chinese remainder theorem) within both spans.
+/// The smallest number in both runs.
 fn common(a: Run, b: Run) -> Option<u32> {
+    common_run(a, b).map(|run| run.start)
+}
+
+/// The numbers in both runs: the solution of two congruences (Chinese remainder theorem) within both spans.
+pub(crate) fn common_run(a: Run, b: Run) -> Option<Run> {
     let (s, t) = (i128::from(a.step.max(1)), i128::from(b.step.max(1)));
     let (gcd, inverse) = extended_gcd(s, t);
     let distance = i128::from(b.start) - i128::from(a.start);
@@ -56,7 +61,11 @@ fn common(a: Run, b: Run) -> Option<u32> {
     let first = i128::from(a.start) + s * (distance / gcd * inverse).rem_euclid(t / gcd);
     let from = i128::from(a.start.max(b.start));
     let found = from + (first - from).rem_euclid(period);
-    (found <= i128::from(last(a).min(last(b)))).then(|| u32::try_from(found).ok())?
+    let room = i128::from(last(a).min(last(b))) - found;
+    let more = u32::try_from(room / period).ok().filter(|_| room >= 0)?;
+    // Past the range of numbers there is only one.
+    let step = if more == 0 { 1 } else { u32::try_from(period).ok()? };
+    Some(Run { start: u32::try_from(found).ok()?, count: more.checked_add(1)?, step })
 }
 
 /// The greatest common divisor of `a` and `b`, and a factor of `a` that gives it modulo `b`.

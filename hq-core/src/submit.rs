@@ -137,6 +137,13 @@ impl Profile {
         self.time_limit.or_else(requested).filter(|span| self.time_limit.is_some() || *span > Span::ZERO)
     }
 
+    /// At most as many bytes are in its encoding.
+    fn weight(&self) -> usize {
+        let entries = self.variants.iter().flat_map(|request| request.entries());
+        let names: usize = entries.map(|entry| 32 + entry.resource.as_str().len()).sum();
+        64 + 64 * self.variants.iter().count() + names
+    }
+
     /// Priority 0, no limits but the usual crash limit.
     pub fn new(variants: impl Into<Variants>) -> Self {
         Self {
@@ -199,6 +206,11 @@ impl Parts {
             return Self::default();
         }
         Self::new((from..from + len).map(|i| self.get(i))).unwrap_or_default()
+    }
+
+    /// At most as many bytes are in their encoding.
+    pub fn weight(&self) -> usize {
+        5 * (self.ends.len() + 2) + self.bytes.len()
     }
 
     /// Whether the ends grow and lie inside the bytes.
@@ -280,6 +292,11 @@ impl Deps {
         (start.min(end)..end).map(|e| (self.on[e], self.kinds.get(e).copied().unwrap_or_default()))
     }
 
+    /// At most as many bytes are in their encoding.
+    pub fn weight(&self) -> usize {
+        5 * (self.ends.len() + self.on.len() + 3) + self.kinds.len()
+    }
+
     /// Whether the columns fit together.
     pub fn is_sound(&self) -> bool {
         self.ends.windows(2).all(|w| w[0] <= w[1])
@@ -302,6 +319,26 @@ impl Submit {
             deps: Deps::default(),
             owner: Owner::default(),
             after: vec![],
+        }
+    }
+
+    /// At most as many bytes are in its encoding on a link.
+    pub fn weight(&self) -> usize {
+        let runs = match &self.ids {
+            TaskIds::Given(ids) => ids.runs().len(),
+            TaskIds::Next(_) => 1,
+        };
+        // A run is noted twice where its steps miss the end that was given.
+        let columns = 30 * runs + 3 * self.profile_of.len() + 11 * self.after.len() + self.deps.weight();
+        let names = self.kind.len() + self.owner.user.len() + self.owner.project.len() + self.name_len();
+        let entries: usize = self.profiles.iter().map(Profile::weight).sum();
+        256 + columns + names + entries + self.shared.len() + self.parts.weight()
+    }
+
+    fn name_len(&self) -> usize {
+        match &self.job {
+            JobTarget::New(spec) => spec.name.len(),
+            JobTarget::Attach(_) => 0,
         }
     }
 

@@ -58,6 +58,13 @@ impl WorkerConfig {
         }
     }
 
+    /// At most as many bytes are in its encoding on a link.
+    pub fn weight(&self) -> usize {
+        let texts = [&self.hostname, &self.group, &self.work_dir].into_iter().chain(&self.kinds);
+        let batch = self.allocation.as_ref().map_or(0, |job| job.manager.len() + job.id.len() + 16);
+        128 + texts.map(|text| text.len() + 4).sum::<usize>() + batch + self.resources.weight()
+    }
+
     /// Whether it can run bodies of this kind.
     pub fn runs(&self, kind: &str) -> bool {
         kind == PROGRAM_KIND || self.kinds.iter().any(|known| known == kind)
@@ -81,6 +88,27 @@ pub enum OnServerLost {
     Stop,
     /// Let what runs end, start nothing, then end.
     FinishRunning,
+    /// Let what runs go on, start nothing, and come back to the server or the one that follows it.
+    Reconnect {
+        /// Without a server for so long, it ends as under [`Stop`](Self::Stop).
+        timeout: Span,
+    },
+}
+
+impl OnServerLost {
+    /// Whether a worker may come back.
+    pub const fn reconnects(self) -> bool {
+        matches!(self, Self::Reconnect { .. })
+    }
+
+    /// As users write it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::FinishRunning => "finish-running",
+            Self::Reconnect { .. } => "reconnect",
+        }
+    }
 }
 
 /// Why a worker is no longer there.

@@ -22,6 +22,7 @@ use crate::{
     driver::{Driver, Input, Signals, Start},
     function::{Recipe, TaskResult, async_with_args, with_args},
     local_worker::Place,
+    past,
     scaling::Carrier,
 };
 
@@ -40,6 +41,7 @@ pub struct EngineBuilder {
     journal_options: FileOptions,
     policy: Option<(String, String)>,
     idle_timeout: Option<Duration>,
+    adopt_timeout: Duration,
     server_uid: Option<String>,
     orders: Vec<Box<dyn Order>>,
     placements: Vec<Box<dyn Placement>>,
@@ -52,9 +54,10 @@ impl EngineBuilder {
             workers: vec![],
             registered: vec![],
             journal: None,
-            journal_options: FileOptions::default(),
+            journal_options: FileOptions { condenser: Some(past::condenser), ..FileOptions::default() },
             policy: None,
             idle_timeout: None,
+            adopt_timeout: Duration::from_secs(60),
             server_uid: None,
             orders: vec![],
             placements: vec![],
@@ -105,6 +108,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Takes the journal from another process that has it locked, or had on a machine that is gone. That one notices before
+    /// it calls anything safe, as far as both see the same file at once: over a network file system that keeps attributes of
+    /// files for a while, make sure that it has ended.
+    pub const fn take_journal_over(mut self, takeover: bool) -> Self {
+        self.journal_options.takeover = takeover;
+        self
+    }
+
     /// Who goes first, and where to, by names: `priority` and `pack` where nothing is said.
     pub fn policy(mut self, order: impl Into<String>, placement: impl Into<String>) -> Self {
         self.policy = Some((order.into(), placement.into()));
@@ -132,6 +143,13 @@ impl EngineBuilder {
     /// Workers that have no idle timeout of their own are stopped after having nothing to do for that long.
     pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// How long an engine that goes on from a journal waits for workers that may come back before their tasks run
+    /// elsewhere: a minute where nothing is said.
+    pub const fn adopt_timeout(mut self, timeout: Duration) -> Self {
+        self.adopt_timeout = timeout;
         self
     }
 
@@ -172,6 +190,7 @@ impl EngineBuilder {
             idle_timeout: self.idle_timeout.map(Into::into),
             feed_bytes: FEED_BYTES,
             token_seed: random()?,
+            adopt_timeout: self.adopt_timeout.into(),
         };
         let signals = Arc::new(Signals::default());
         let file = self.journal.map(|file| (file, self.journal_options));
@@ -233,6 +252,9 @@ impl Past {
             return Ok(Restored { node, journal: None, allocations: vec![] });
         };
         let (journal, recovery) = FileJournal::open(&file, options, on_durable)?;
+        if let Some(holder) = recovery.taken_from {
+            tracing::warn!("journal {file:?} was taken over from {holder}");
+        }
         if let Some(torn) = recovery.torn {
             tracing::warn!("the end of journal {file:?} was cut off by a crash: {torn}");
         }

@@ -96,9 +96,15 @@ impl EngineHandle {
 
     /// Also those that have ended.
     pub(crate) async fn all_workers(&self) -> Result<Vec<WorkerInfo>, EngineError> {
-        match self.call(ClientRequest::Workers(Selector::All)).await? {
-            ClientReply::Workers(workers) => Ok(workers),
-            other => Err(EngineError::Unexpected(Box::new(other))),
+        let (mut selector, mut workers) = (Selector::All, vec![]);
+        loop {
+            let page = match self.call(ClientRequest::Workers(selector.clone())).await? {
+                ClientReply::Workers(page) => page,
+                other => return Err(EngineError::Unexpected(Box::new(other))),
+            };
+            workers.extend(page.items);
+            let Some(next) = page.next else { return Ok(workers) };
+            selector = selector.from(next);
         }
     }
 

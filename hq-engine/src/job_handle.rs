@@ -4,8 +4,8 @@ use std::{
 };
 
 use hq_core::{
-    CancelOutcome, ClientReply, ClientRequest, Event, EventKind, IdList, JobDetail, JobId, JobInfo, JobState, Selector,
-    Seq, TaskNumber, TaskState,
+    CancelOutcome, ClientReply, ClientRequest, DetailPart, Event, EventKind, IdList, JobDetail, JobId, JobInfo,
+    JobState, Selector, Seq, TaskNumber, TaskState,
 };
 
 use crate::{EngineError, EngineHandle, EventStream, JobReport, events::Item};
@@ -58,9 +58,8 @@ impl JobHandle {
         if info.counts.failed == 0 {
             return Ok(JobResult { info, failures: vec![] });
         }
-        let tasks = self.details().await?.tasks;
-        let failed = tasks.into_iter().filter(|task| task.state == TaskState::Failed);
-        let failures = failed.map(|task| (task.number, task.error.unwrap_or_default())).collect();
+        let failed = self.tasks_in(vec![TaskState::Failed]).await?.tasks;
+        let failures = failed.into_iter().map(|task| (task.number, task.error.unwrap_or_default())).collect();
         Ok(JobResult { info, failures })
     }
 
@@ -70,7 +69,7 @@ impl JobHandle {
     /// Where the engine has ended, or the job is forgotten.
     pub async fn info(&self) -> Result<JobInfo, EngineError> {
         match self.handle.call(ClientRequest::Jobs(self.selector())).await? {
-            ClientReply::Jobs(mut jobs) => jobs.pop().ok_or(EngineError::Forgotten(self.id)),
+            ClientReply::Jobs(mut page) => page.items.pop().ok_or(EngineError::Forgotten(self.id)),
             other => Err(EngineError::Unexpected(Box::new(other))),
         }
     }
@@ -80,9 +79,29 @@ impl JobHandle {
     /// # Errors
     /// Where the engine has ended, or the job is forgotten.
     pub async fn details(&self) -> Result<JobDetail, EngineError> {
-        match self.handle.call(ClientRequest::JobDetails { jobs: self.selector(), bodies: false }).await? {
-            ClientReply::JobDetails(mut jobs) => jobs.pop().ok_or(EngineError::Forgotten(self.id)),
-            other => Err(EngineError::Unexpected(Box::new(other))),
+        self.tasks_in(vec![]).await
+    }
+
+    /// The job with its tasks in these states; none: in any.
+    async fn tasks_in(&self, states: Vec<TaskState>) -> Result<JobDetail, EngineError> {
+        let mut whole: Option<JobDetail> = None;
+        let mut part = DetailPart { states, ..DetailPart::default() };
+        loop {
+            let request = ClientRequest::JobDetails { jobs: self.selector(), part: part.clone() };
+            let mut page = match self.handle.call(request).await? {
+                ClientReply::JobDetails(page) => page,
+                other => return Err(EngineError::Unexpected(Box::new(other))),
+            };
+            let piece = page.jobs.pop().ok_or(EngineError::Forgotten(self.id))?;
+            match &mut whole {
+                Some(whole) => whole.append(piece),
+                None => whole = Some(piece),
+            }
+            match (page.next, whole.take()) {
+                (Some(next), told) => (part.from, whole) = (next, told),
+                (None, Some(whole)) => return Ok(whole),
+                (None, None) => return Err(EngineError::Forgotten(self.id)),
+            }
         }
     }
 

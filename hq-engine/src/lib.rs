@@ -47,6 +47,7 @@ mod handle;
 mod job;
 mod job_handle;
 mod local_worker;
+mod past;
 mod programs;
 mod report;
 mod scaling;
@@ -61,6 +62,7 @@ pub use handle::EngineHandle;
 pub use job::{Body, Job, JobError, Program, Task};
 pub use job_handle::{JobEvents, JobHandle, JobResult};
 pub use local_worker::LocalWorker;
+pub use past::{PruneError, prune_journal, repair_journal};
 pub use report::{JobReport, WorkerUse};
 pub use scaling::AllocationQueue;
 
@@ -69,4 +71,5 @@ pub use hq_core::{
     BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Owner, Pin,
     Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
 };
+pub use hq_journal::{Condensed, RepairError, Repaired};
 pub use hq_worker::TaskContext;

@@ -14,7 +14,7 @@ use hq_backend::{
     Capability, EndCause,
 };
 use hq_backend_local::LocalBackend;
-use hq_core::{BatchJob, ClientReply, ClientRequest, Selector};
+use hq_core::{BatchJob, ClientReply, ClientRequest, Page, Selector};
 use hq_engine::{AllocationQueue, Engine, EngineHandle, Job, LocalWorker, Request, Task};
 
 /// Gives workers of the engine itself.
@@ -154,7 +154,9 @@ async fn the_local_backend_starts_processes() {
             _ => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     };
-    let ClientReply::Jobs(jobs) = engine.call(ClientRequest::Jobs(Selector::All)).await.expect("jobs") else {
+    let ClientReply::Jobs(Page { items: jobs, .. }) =
+        engine.call(ClientRequest::Jobs(Selector::All)).await.expect("jobs")
+    else {
         panic!("jobs are expected")
     };
     assert_eq!(jobs[0].counts.waiting, 1);

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use hq_client::{Client, ConnectError};
-use hq_core::{ClientReply, ClientRequest, Selector, WorkerConfig, WorkerResources};
+use hq_core::{ClientReply, ClientRequest, Page, Selector, WorkerConfig, WorkerResources};
 use hq_engine::{
     Engine, Job, LocalWorker, Obstacle, Request, Standing, Task, TaskNumber, serve::ServeError, serve::ServeOptions,
 };
@@ -166,7 +166,8 @@ async fn workers_come_over_tcp_and_cannot_be_clients() {
     let worker = tokio::spawn(run_worker(WorkerOptions::new(config, link, Runners::new())));
     let client = Client::connect(dir.path()).await.expect("connect");
     client.call(ClientRequest::WaitWorkers(1)).await.expect("wait");
-    let ClientReply::Workers(workers) = client.call(ClientRequest::Workers(Selector::All)).await.expect("workers")
+    let ClientReply::Workers(Page { items: workers, .. }) =
+        client.call(ClientRequest::Workers(Selector::All)).await.expect("workers")
     else {
         panic!("workers are expected")
     };

@@ -15,7 +15,7 @@ use crate::range_list::range_list;
 pub struct CpuSearch {
     /// The root of the file system: `/`.
     pub root: PathBuf,
-    /// Of each physical core only the first of its hardware threads.
+    /// Of each physical core only the first of its hardware threads that this process may use.
     pub one_thread_per_core: bool,
 }
 
@@ -28,14 +28,16 @@ pub fn find_cpus(search: &CpuSearch) -> ResourceKind {
         vec![(0..u32::try_from(count).unwrap_or(1)).collect()]
     });
     if search.one_thread_per_core {
-        groups.iter_mut().for_each(|cpus| cpus.retain(|cpu| is_first_thread(&search.root, *cpu)));
+        let usable: BTreeSet<u32> = groups.iter().flatten().copied().collect();
+        groups.iter_mut().for_each(|cpus| cpus.retain(|cpu| is_first_thread(&search.root, *cpu, &usable)));
         groups.retain(|cpus| !cpus.is_empty());
     }
     let mut labels = groups.into_iter().map(|cpus| cpus.iter().map(u32::to_string).collect::<Vec<_>>());
     match (labels.next(), labels.next()) {
         (Some(only), None) => ResourceKind::List(only),
         (Some(first), Some(second)) => ResourceKind::Groups([first, second].into_iter().chain(labels).collect()),
-        (None, _) => ResourceKind::List(vec!["0".to_owned()]),
+        // Not reached: of each core one thread is left.
+        (None, _) => ResourceKind::List(vec![]),
     }
 }
 
@@ -65,10 +67,11 @@ fn allowed(root: &Path) -> Option<BTreeSet<u32>> {
     range_list(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?)
 }
 
-/// Whether the cpu is the lowest one of its core; true where the system does not say.
-fn is_first_thread(root: &Path, cpu: u32) -> bool {
+/// Whether the cpu is the lowest usable one of its core; true where the system does not say.
+fn is_first_thread(root: &Path, cpu: u32, usable: &BTreeSet<u32>) -> bool {
     let path = root.join(format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
-    read_list(&path).and_then(|siblings| siblings.first().copied()).is_none_or(|first| first == cpu)
+    let siblings = read_list(&path).unwrap_or_default();
+    siblings.intersection(usable).next().is_none_or(|first| *first >= cpu)
 }
 
 fn read_list(path: &Path) -> Option<BTreeSet<u32>> {
@@ -135,6 +138,11 @@ mod tests {
         assert_eq!(found(&files, true), "[0,8]", "by number, not by text");
         assert_eq!(found(&files, false), "[0,1,8,40]");
         assert_eq!(found(&files[..2], true), "[0,1,8,40]", "where nobody says, all stay");
+        for (allowed, expected) in [("1", "[1]"), ("1,8,40", "[1,8]"), ("1,40", "[1,40]"), ("0-1,40", "[0,40]")] {
+            let status = format!("Cpus_allowed_list:\t{allowed}\n");
+            let files: Vec<_> = files.iter().copied().chain([(STATUS, status.as_str())]).collect();
+            assert_eq!(found(&files, true), expected, "of each core one that may be used: {allowed}");
+        }
     }
 
     #[test]

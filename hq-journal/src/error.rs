@@ -23,6 +23,12 @@ pub enum AppendError {
         /// The record that was given.
         first: Seq,
     },
+    /// Another process has taken the journal over, or its file is gone: nothing more is safe.
+    #[error("the journal was {}; this server must end", taken(holder.as_ref()))]
+    TakenOver {
+        /// Who has it now, if it could be found out.
+        holder: Option<Holder>,
+    },
     /// The journal can keep nothing more.
     #[error("{reason}")]
     Failed {
@@ -58,9 +64,12 @@ pub enum ReadError {
     },
     /// It is whole, but this program does not understand it.
     #[error(
-        "records from {first} at byte {offset} of the journal cannot be understood ({reason}); a newer version may have written them"
+        "records from {first} at byte {offset} of journal `{}` cannot be understood ({reason}); a newer version may have written them",
+        path.display()
     )]
     Unknown {
+        /// The file.
+        path: PathBuf,
         /// First record of its batch.
         first: Seq,
         /// Start of its frame.
@@ -69,16 +78,20 @@ pub enum ReadError {
         reason: String,
     },
     /// The middle of a file is damaged, and whole records follow.
-    #[error("journal `{}` is damaged at byte {offset}, and valid records follow", path.display())]
+    #[error("{why}")]
     Hole {
         /// The file.
         path: PathBuf,
         /// Start of the damage.
         offset: u64,
+        /// What it is.
+        why: Box<OpenError>,
     },
     /// The file was changed since it was opened.
-    #[error("the journal was damaged at byte {offset} while it was in use")]
+    #[error("journal `{}` was damaged at byte {offset} while it was in use", path.display())]
     Damaged {
+        /// The file.
+        path: PathBuf,
         /// Start of the damage.
         offset: u64,
     },
@@ -91,7 +104,7 @@ pub enum ReadError {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another server works on it.
-    #[error("journal `{}` is in use by {}; stop that server or use another file", path.display(), holder_text(holder.as_ref()))]
+    #[error("journal `{}` is in use by {}; stop that server or use another file, or take it over with `--takeover` where that server is gone for good", path.display(), holder_text(holder.as_ref()))]
     Held {
         /// The file.
         path: PathBuf,
@@ -121,7 +134,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Something is wrong in the middle.
-    #[error("journal `{}` is damaged at byte {offset}, record {next}, and {after} valid records follow from byte {resumes}; restore it from a copy", path.display())]
+    #[error("journal `{}` is damaged at byte {offset}, record {next}, and {after} valid records follow from byte {resumes}; restore it from a copy, or see `hq journal repair --help`", path.display())]
     Hole {
         /// The file.
         path: PathBuf,
@@ -134,8 +147,50 @@ pub enum OpenError {
         /// How many whole records follow.
         after: u64,
     },
+    /// Something that was safe is missing at the end.
+    #[error("journal `{}` is damaged at byte {offset}, record {next}, and nothing valid follows; restore it from a copy, or see `hq journal repair --help`", path.display())]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// Start of the damage.
+        offset: u64,
+        /// The record that should be there.
+        next: Seq,
+    },
+    /// One bit is wrong.
+    #[error("bit {bit} of byte {offset} of journal `{}` is wrong, in record {next}; restore it from a copy, or run `hq journal repair` on it", path.display())]
+    Flip {
+        /// The file.
+        path: PathBuf,
+        /// The byte.
+        offset: u64,
+        /// The bit in it, the lowest is 0.
+        bit: u8,
+        /// First record of the batch.
+        next: Seq,
+    },
+    /// A sealed file is not there.
+    #[error("journal `{}` lacks records {first} to {last}: `{}` is not there", path.display(), name.display())]
+    Missing {
+        /// The journal.
+        path: PathBuf,
+        /// The first record that is missing.
+        first: Seq,
+        /// The last one.
+        last: Seq,
+        /// The file that should have it.
+        name: PathBuf,
+    },
+    /// Sealed files are there, and not the one that goes on after them.
+    #[error("journal `{}` is not there, but `{}` is, a part of one; restore the one or move the other away, or see `hq journal repair --help`", path.display(), name.display())]
+    NoActive {
+        /// The journal.
+        path: PathBuf,
+        /// The last part.
+        name: PathBuf,
+    },
     /// A whole frame is where it does not belong.
-    #[error("journal `{}` goes on with record {found} of epoch {epoch} at byte {offset} where record {next} of epoch {least} or later belongs; restore it from a copy", path.display())]
+    #[error("journal `{}` goes on with record {found} of epoch {epoch} at byte {offset} where record {next} of epoch {least} or later belongs; restore it from a copy, or see `hq journal repair --help`", path.display())]
     Disorder {
         /// The file.
         path: PathBuf,
@@ -160,6 +215,10 @@ pub enum OpenError {
         /// The system's reason.
         source: io::Error,
     },
+}
+
+fn taken(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "moved or removed".to_owned(), |holder| format!("taken over by {holder}"))
 }
 
 fn holder_text(holder: Option<&Holder>) -> String {

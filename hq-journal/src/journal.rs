@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use hq_core::{Epoch, Record, Seq};
 
-use crate::{AppendError, CloseError, ReadError, Urgency};
+use crate::{AppendError, CloseError, Keep, OnCondensed, ReadError, Urgency};
 
 /// Where facts are kept, in order.
 ///
@@ -33,6 +33,10 @@ pub trait Journal: Send {
     /// Allows the journal to drop the records before number `before`. It drops what it can drop cheaply, maybe nothing.
     fn retire(&mut self, before: Seq);
 
+    /// Makes the journal smaller, beside all that goes on: fewer records come to stand for those that are safe now. Numbers
+    /// stay what they are. `done` hears when it is so.
+    fn condense(&mut self, keep: Keep, done: OnCondensed);
+
     /// Makes safe what was appended, then lets go of the journal: another one may open it.
     ///
     /// # Errors
@@ -48,6 +52,8 @@ pub type Records = Box<dyn Iterator<Item = Result<(Seq, Record), ReadError>> + S
 pub enum Durability {
     /// Every record up to this number is safe. The numbers grow.
     UpTo(Seq),
+    /// Something went wrong that costs no safety.
+    Trouble(String),
     /// Nothing more can be made safe, for this reason. Said once, and nothing after it.
     Failed(String),
 }

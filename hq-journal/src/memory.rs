@@ -5,7 +5,10 @@ use std::{
 
 use hq_core::{Epoch, Record, Seq};
 
-use crate::{AppendError, CloseError, Durability, Holder, Journal, OnDurable, ReadError, Records, Urgency};
+use crate::{
+    AppendError, CloseError, CondenseError, Durability, Holder, Journal, Keep, OnCondensed, OnDurable, ReadError,
+    Records, Urgency,
+};
 
 /// What memory journals write to. Lives as long as one of its clones, so that a journal can be opened again.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +95,10 @@ impl Journal for MemoryJournal {
         let dropped = before.0.saturating_sub(1).saturating_sub(kept.retired).min(kept.records.len() as u64);
         kept.records.drain(..dropped as usize);
         kept.retired += dropped;
+    }
+
+    fn condense(&mut self, _: Keep, done: OnCondensed) {
+        done(Err(CondenseError::NotKnown));
     }
 
     fn close(self: Box<Self>) -> Result<(), CloseError> {

@@ -37,9 +37,17 @@ impl Urgency {
             | Fact::QueueResumed { .. }
             | Fact::AllocationIntended { .. }
             | Fact::FlushWanted
-            | Fact::ServerStopped => Self::Now,
+            | Fact::ServerStopped
+            | Fact::SnapshotBegun { .. }
+            | Fact::TasksMarked { .. }
+            | Fact::TasksRan { .. }
+            | Fact::SnapshotEnded { .. }
+            | Fact::RecordsLost { .. } => Self::Now,
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
+            | Fact::SessionGiven { .. }
+            | Fact::WorkerAway { .. }
+            | Fact::WorkerReturned { .. }
             | Fact::GrantOpened { .. }
             | Fact::GrantsOpened(_)
             | Fact::GrantExtended { .. }

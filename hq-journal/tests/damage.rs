@@ -105,38 +105,28 @@ fn a_second_torn_tail_does_not_overwrite_the_first() {
 #[test]
 fn no_flipped_bit_changes_what_is_read() {
     let small = Small::new(batches());
-    let last = small.ends[small.ends.len() - 2];
     for bit in HEADER * 8..small.bytes.len() * 8 {
         let mut bytes = small.bytes.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        if bit / 8 >= last {
-            small.put(&bytes);
-            let (journal, recovery) = open(&small.path).unwrap();
-            assert_eq!(recovery.torn.unwrap().offset, last as u64, "bit {bit}");
-            assert_eq!(contents(&journal), small.records(small.batches.len() - 1), "bit {bit}");
-            continue;
-        }
         let frame = small.whole(bit / 8);
         let error = small.refused(&bytes);
-        let OpenError::Hole { offset, next, resumes, after, .. } = error else { panic!("bit {bit}: {error}") };
-        let before = small.records(frame).len() as u64;
-        let total = small.records(small.batches.len()).len() as u64;
-        assert_eq!((offset, resumes), (small.ends[frame] as u64, small.ends[frame + 1] as u64), "bit {bit}");
-        assert_eq!((next, after), (Seq(before + 1), total - before - small.batches[frame].len() as u64), "bit {bit}");
+        let OpenError::Flip { offset, bit: in_byte, next, .. } = error else { panic!("bit {bit}: {error}") };
+        assert_eq!((offset, usize::from(in_byte)), (bit as u64 / 8, bit % 8), "bit {bit}");
+        assert_eq!(next, Seq(small.records(frame).len() as u64 + 1), "bit {bit}");
     }
 }
 
 #[test]
 fn a_damaged_header_is_refused() {
     let small = Small::new(batches());
-    for (byte, text) in [(0, "is not a journal"), (8, "has format"), (13, "in its header"), (25, "in its header")] {
+    for (byte, text) in [(0, "is not a journal"), (8, "has format"), (13, "in its header"), (33, "in its header")] {
         let mut bytes = small.bytes.clone();
         bytes[byte] ^= 4;
         let error = small.refused(&bytes).to_string();
         assert!(error.contains(text), "{byte}: {error}");
     }
     let mut holder_gone = small.bytes.clone();
-    holder_gone[40] ^= 1;
+    holder_gone[60] ^= 1;
     small.put(&holder_gone);
     assert_eq!(contents(&open(&small.path).unwrap().0), small.records(small.batches.len()));
 }
@@ -156,14 +146,12 @@ fn zeros_in_the_middle_are_named() {
             bytes[start..end].fill(0);
             let (first, behind) = (small.whole(start), small.ends.iter().position(|at| *at >= end).unwrap());
             let after = small.batches.len() - behind;
+            let error = small.refused(&bytes);
             if after == 0 {
-                small.put(&bytes);
-                let (journal, recovery) = open(&small.path).unwrap();
-                assert_eq!(recovery.torn.unwrap().offset, small.ends[first] as u64);
-                assert_eq!(contents(&journal), small.records(first));
+                let text = format!("is damaged at byte {}, record {}, and nothing", small.ends[first], first + 1);
+                assert!(error.to_string().contains(&text), "{error} but not {text}");
                 continue;
             }
-            let error = small.refused(&bytes);
             let text = format!(
                 "is damaged at byte {}, record {}, and {after} valid records follow from byte {}",
                 small.ends[first],
@@ -214,9 +202,6 @@ fn a_huge_length_is_no_more_than_damage() {
         let mut bytes = small.bytes.clone();
         bytes[small.ends[1]..small.ends[1] + 4].copy_from_slice(&u32::to_le_bytes(len));
         assert!(matches!(small.refused(&bytes), OpenError::Hole { after: 4, .. }), "{len}");
-        bytes.truncate(small.ends[2]);
-        small.put(&bytes);
-        assert_eq!(contents(&open(&small.path).unwrap().0), small.records(1), "{len}");
     }
 }
 
@@ -233,7 +218,7 @@ fn an_empty_file_and_a_bare_header_are_fresh_and_others_stay() {
         assert!(matches!(small.refused(other), OpenError::NotAJournal { .. }));
     }
     let mut future = small.bytes.clone();
-    future[8..12].copy_from_slice(&2u32.to_le_bytes());
+    future[8..12].copy_from_slice(&3u32.to_le_bytes());
     let error = small.refused(&future).to_string();
-    assert!(error.contains("has format 2, and this program knows none past 1"), "{error}");
+    assert!(error.contains("has format 3, and this program knows none past 2"), "{error}");
 }

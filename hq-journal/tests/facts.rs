@@ -8,8 +8,9 @@ use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
     JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, OpenedLanes, Ordinal, OrdinalRange, Owner, Parts,
-    PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, Seq, Span, Submit,
-    TaskIds, TaskNumber, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
+    PastRuns, PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, Seq,
+    SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds, TaskMark,
+    TaskNumber, TaskState, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
 use proptest::prelude::*;
@@ -38,6 +39,31 @@ fn graph() -> Arc<Submit> {
         deps: Deps::new([vec![], vec![(TaskNumber(1), DepKind::AnyEnd)], vec![], vec![], vec![]]).unwrap(),
         owner: Owner::user("ann").in_project("ö"),
         after: vec![JobDep { job: JobId(3), kind: DepKind::Failure }],
+    })
+}
+
+fn snapshot_head() -> Box<SnapshotHead> {
+    let variants = Variants::new(vec![Request::cpus(4).unwrap()]).unwrap();
+    let classes = vec![SnapshotClass { variants, kind: "program".into(), no_backlog: true }];
+    let users = SnapshotNames { known: vec![("ann".into(), 1)], last: 2 };
+    Box::new(SnapshotHead { classes, users, projects: SnapshotNames::default() })
+}
+
+fn mark(n: u32) -> TaskMark {
+    let error = (n > 0).then(|| "no".into());
+    TaskMark { task: Ordinal(7), instance: n, crashes: n, error, gang: vec![WorkerId(1); n as usize] }
+}
+
+fn snapshot_tail() -> Box<SnapshotTail> {
+    let grant = Some(GrantId { epoch: Epoch(4), n: 5 });
+    Box::new(SnapshotTail {
+        next_ordinal: u64::MAX,
+        last_job: 1,
+        last_worker: 2,
+        last_grant: 3,
+        ended: vec![(JobId(1), Tick(2))],
+        shut: vec![(Ordinal(7), 1)],
+        workers: vec![SnapshotWorker { worker: WorkerId(1), grant, task: Some((Ordinal(7), Tick(1))) }],
     })
 }
 
@@ -98,6 +124,16 @@ fn every_fact() -> Vec<Fact> {
         Fact::AllocationStarted { queue, key: key.clone() },
         Fact::AllocationEnded { queue, key, error: Some(error) },
         Fact::ServerStopped,
+        Fact::SnapshotBegun { head: snapshot_head() },
+        Fact::TasksMarked { marks: vec![mark(1), mark(0)] },
+        Fact::TasksRan {
+            worker: worker_id,
+            variant: 1,
+            state: TaskState::Canceled,
+            runs: PastRuns::new([End { task: Ordinal(7), start: Tick(5), end: Tick(9) }]),
+        },
+        Fact::SnapshotEnded { tail: snapshot_tail() },
+        Fact::RecordsLost { count: 9 },
         Fact::GrantsOpened(Box::new(OpenedLanes {
             first: grant,
             class: ClassId(1),

@@ -99,3 +99,25 @@ fn damage_in_use_is_an_error_of_the_reader() {
     assert_eq!(read.len(), 7);
     assert!(matches!(read.last(), Some(Err(ReadError::Damaged { .. }))));
 }
+
+/// J12. `tests/data/v1.journal` was written by the first version.
+#[test]
+fn a_journal_of_the_first_format_is_read_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let old = include_bytes!("data/v1.journal");
+    for len in [old.len(), old.len() - 1] {
+        fs::write(&path, &old[..len]).unwrap();
+        let whole = if len == old.len() { batches().concat() } else { batches()[..3].concat() };
+        let read: Vec<_> = hq_journal::read_file(&path).unwrap().map(|item| item.unwrap().1).collect();
+        assert_eq!(read, whole, "it is read without being changed");
+        assert_eq!(fs::read(&path).unwrap(), old[..len]);
+        let next = whole.len() as u64 + 1;
+        let (mut journal, recovery) = open(&path).unwrap();
+        assert_eq!((recovery.next, recovery.epoch, recovery.torn.is_some()), (Seq(next), Epoch(1), len < old.len()));
+        journal.append(Epoch(2), Seq(next), &[closed(1, 1)], Urgency::Now).unwrap();
+        Box::new(journal).close().unwrap();
+        assert_eq!(fs::read(&path).unwrap()[8], 2, "it is in the present format now");
+        assert_eq!(contents(&open(&path).unwrap().0), [whole, vec![closed(1, 1)]].concat());
+    }
+}

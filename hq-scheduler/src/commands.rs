@@ -55,9 +55,10 @@ impl Scheduler {
             }
         };
         check_shape(&submit)?;
-        let ids = self.settle_ids(job, &submit)?;
+        let top = self.state.jobs.get(&job).and_then(|known| known.top);
+        let ids = self.settle_ids(job, top, &submit)?;
+        self.check_deps(job, &submit, &ids, 0)?;
         submit.ids = TaskIds::Given(ids);
-        self.check_deps(job, &submit)?;
         self.check_after(job, &submit)?;
         let base = Ordinal(self.state.next_ordinal);
         let mut fx = Effects::default();
@@ -162,11 +163,19 @@ impl Scheduler {
         }
         let worker = WorkerId(self.state.last_worker.checked_add(1).ok_or(JoinRefused::Workers)?);
         let mut fx = Effects::default();
+        self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
+        self.know_worker(now, worker);
+        self.settle(now, fx);
+        Ok(worker)
+    }
+
+    /// Notes of a worker that is there now what is kept beside the lasting state.
+    pub(crate) fn know_worker(&mut self, now: Tick, worker: WorkerId) {
+        let Some(config) = self.state.workers.get(&worker).map(|known| known.config.clone()) else { return };
         self.count_resources(&config, true);
         if config.min_utilization > 0 {
             self.mind.choosy.insert(worker);
         }
-        self.emit(now, Fact::WorkerJoined { worker, config: Arc::new(config) }, &mut fx);
         if self.state.workers.len() == 1 {
             // Until now nobody asked for ranks, nor who could run what.
             self.mind.moved.extend(self.state.ready.keys().copied());
@@ -176,18 +185,17 @@ impl Scheduler {
             self.mind.makes.join(worker, known, |class| self.state.classes.get(class));
         }
         self.note_idle(now, [worker]);
-        self.settle(now, fx);
-        Ok(worker)
     }
 
-    /// What the numbers of the submit are: given and new in the job, or the next free ones.
-    fn settle_ids(&self, job: JobId, submit: &Submit) -> Result<IdList, Refusal> {
+    /// What the numbers of the submit are: given and new in the job, or the next free ones after `top`.
+    pub(crate) fn settle_ids(&self, job: JobId, top: Option<u32>, submit: &Submit) -> Result<IdList, Refusal> {
         let known = self.state.jobs.get(&job);
-        let top = known.and_then(|known| known.top);
         match &submit.ids {
             TaskIds::Given(ids) => {
                 ids.distinct().map_err(|tangle| invalid(&tangle.to_string()))?;
-                let (Some(known), true) = (known, ids.min() <= top) else { return Ok(ids.clone()) };
+                let (Some(known), true) = (known, ids.min() <= known.and_then(|known| known.top)) else {
+                    return Ok(ids.clone());
+                };
                 let bases = known.by_number.range(..=ids.max().unwrap_or(0)).map(|(_, base)| base);
                 for other in bases.filter_map(|base| self.state.submits.get(base)?.ids()) {
                     other.apart(ids).map_err(|tangle| match tangle {
@@ -211,7 +219,7 @@ impl Scheduler {
     }
 
     /// Each job that is waited for is there, and does not wait for this one in turn.
-    fn check_after(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
+    pub(crate) fn check_after(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
         // Nobody can wait for a job that there is not yet.
         let is_known = self.state.jobs.contains_key(&job);
         for dep in &submit.after {
@@ -220,23 +228,6 @@ impl Scheduler {
             }
             if is_known && self.state.waits_for(dep.job, job) {
                 return Err(invalid(&format!("job {job} cannot wait for job {}, which would wait for it", dep.job)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Each dependency is a task at an earlier index, or of an earlier submit: cycles cannot be expressed.
-    fn check_deps(&self, job: JobId, submit: &Submit) -> Result<(), Refusal> {
-        let TaskIds::Given(ids) = &submit.ids else { return Ok(()) };
-        for i in 0..submit.deps.rows() {
-            for (on, _) in submit.deps.of(i) {
-                let sound = match ids.index_of(on.0) {
-                    Some(index) => index < i,
-                    None => self.state.find(job, on).is_some(),
-                };
-                if !sound {
-                    return Err(Refusal::Dependency { task: TaskNumber(ids.get(i).unwrap_or(0)), on });
-                }
             }
         }
         Ok(())
@@ -251,6 +242,6 @@ fn check_shape(submit: &Submit) -> Result<(), Refusal> {
     submit.check().map_err(invalid)
 }
 
-fn invalid(text: &str) -> Refusal {
+pub(crate) fn invalid(text: &str) -> Refusal {
     Refusal::Invalid(text.to_owned())
 }

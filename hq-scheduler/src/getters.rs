@@ -1,11 +1,11 @@
 //! What can be asked, without a side effect.
 
-use hq_core::{GrantId, JobId, Ordinal, OrdinalRange, TaskNumber, TaskState, WorkerId, WorkerRuntime};
+use hq_core::{GrantId, JobId, LossReason, Ordinal, TaskNumber, TaskState, WorkerId, WorkerRuntime};
 
 use crate::{
     Scheduler,
-    state::{Job, LostWorker, Worker},
-    view::{JobTasks, JobView, TaskView, WorkerView},
+    state::{AwayWorker, Job, LostWorker, Worker},
+    view::{JobView, TaskView, WorkerView},
 };
 
 impl Scheduler {
@@ -39,32 +39,6 @@ impl Scheduler {
             ended: job.ended,
             submits: submits.collect(),
         }
-    }
-
-    /// Tasks of a job.
-    pub fn job_tasks(&self, job: JobId) -> Option<JobTasks> {
-        let mut tasks = JobTasks::default();
-        let (mut waiting, mut canceled, mut aborted) = (vec![], vec![], vec![]);
-        for base in &self.state.jobs.get(&job)?.submits {
-            let Some(submit) = self.state.submits.get(base) else { continue };
-            let range = self.state.range_of(*base);
-            let mut bare = self.state.unfinished(*base, range);
-            for (task, _) in self.state.records.in_range(range) {
-                tasks.recorded.push(task);
-                bare.remove(OrdinalRange::one(task));
-            }
-            waiting.extend(bare.iter());
-            canceled.extend(submit.canceled.iter());
-            aborted.extend(submit.aborted.iter());
-        }
-        for (state, ranges) in
-            [(TaskState::Waiting, waiting), (TaskState::Canceled, canceled), (TaskState::Aborted, aborted)]
-        {
-            if !ranges.is_empty() {
-                tasks.rest.push((state, ranges));
-            }
-        }
-        Some(tasks)
     }
 
     /// One task.
@@ -110,6 +84,7 @@ impl Scheduler {
         let mut all: Vec<WorkerView<'_>> =
             self.state.workers.iter().map(|(id, worker)| self.view_worker(*id, worker)).collect();
         all.extend(self.state.lost.iter().map(|(id, lost)| self.view_lost(*id, lost)));
+        all.extend(self.state.away.iter().map(|(id, away)| self.view_away(*id, away)));
         all.sort_by_key(|worker| worker.id);
         all.into_iter()
     }
@@ -117,7 +92,30 @@ impl Scheduler {
     /// One worker.
     pub fn worker(&self, worker: WorkerId) -> Option<WorkerView<'_>> {
         let live = self.state.workers.get(&worker).map(|known| self.view_worker(worker, known));
-        live.or_else(|| self.state.lost.get(&worker).map(|lost| self.view_lost(worker, lost)))
+        let lost = || self.state.lost.get(&worker).map(|lost| self.view_lost(worker, lost));
+        live.or_else(lost).or_else(|| self.state.away.get(&worker).map(|away| self.view_away(worker, away)))
+    }
+
+    /// Whether a worker has lost its link and may come back.
+    pub fn is_away(&self, worker: WorkerId) -> bool {
+        self.state.away.contains_key(&worker)
+    }
+
+    /// Workers that have lost their links and may come back.
+    pub fn away(&self) -> impl Iterator<Item = WorkerId> + '_ {
+        self.state.away.keys().copied()
+    }
+
+    /// As one that is lost, as long as it does not come back.
+    fn view_away<'a>(&'a self, id: WorkerId, away: &'a AwayWorker) -> WorkerView<'a> {
+        WorkerView {
+            id,
+            config: &away.worker.config,
+            joined: away.worker.joined,
+            lost: Some((away.since, LossReason::ConnectionLost)),
+            runtime: None,
+            last_task: self.last_task(away.worker.last_task),
+        }
     }
 
     fn view_worker<'a>(&'a self, id: WorkerId, worker: &'a Worker) -> WorkerView<'a> {

@@ -26,7 +26,9 @@
 
 mod api;
 pub mod autoscale;
+mod away;
 mod commands;
+mod condenser;
 mod deep;
 mod demand;
 mod effort;
@@ -37,13 +39,16 @@ mod lane_runs;
 mod lanes_of_submit;
 mod mind;
 mod news;
+mod pieces;
 pub mod policy;
 pub mod pool;
 mod popular;
 mod rooms;
 mod round;
+mod salvage;
 mod scheduler;
 mod settle;
+mod staged;
 mod state;
 mod timers;
 mod usage;
@@ -55,6 +60,8 @@ mod work;
 
 pub use api::{Action, CancelToken, JoinRefused, News};
 pub use commands::Canceling;
+pub use condenser::Condenser;
 pub use demand::{Demand, GangDemand, WorkerType};
 pub use effort::Effort;
+pub use salvage::Salvager;
 pub use scheduler::Scheduler;

@@ -16,21 +16,14 @@ impl Scheduler {
         let mut fx = Effects::default();
         match news {
             News::WorkerLost { worker, reason } => {
-                let Some(lost) = self.state.workers.get(&worker) else { return };
-                let (config, deadline) = (lost.config.clone(), lost.deadline());
-                self.count_resources(&config, false);
-                self.mind.idle.end(worker);
-                self.mind.makes.leave(worker);
-                self.mind.choosy.remove(&worker);
-                if let Some(deadline) = deadline {
-                    self.mind.deadlines.remove(&(deadline, worker));
+                if !self.state.away.contains_key(&worker) {
+                    if !self.state.workers.contains_key(&worker) {
+                        return;
+                    }
+                    self.forget_worker(worker);
                 }
-                self.forget_worker_bodies(worker);
                 self.emit(now, Fact::WorkerLost { worker, reason }, &mut fx);
-                // Its recalls will not be answered.
-                self.mind.dirty_workers.extend(std::mem::take(&mut self.mind.unserved));
-                self.release_with(worker);
-                self.mind.dirty_workers.remove(&worker);
+                self.release_worker(worker);
             }
             News::Report { worker, lane } => {
                 if !self.is_lane_of(worker, lane.grant) {
@@ -65,6 +58,27 @@ impl Scheduler {
             }
         }
         self.settle(now, fx);
+    }
+
+    /// What is known of a worker beside the lasting state is not true any more.
+    pub(crate) fn forget_worker(&mut self, worker: WorkerId) {
+        let Some(lost) = self.state.workers.get(&worker) else { return };
+        let (config, deadline) = (lost.config.clone(), lost.deadline());
+        self.count_resources(&config, false);
+        self.mind.idle.end(worker);
+        self.mind.makes.leave(worker);
+        self.mind.choosy.remove(&worker);
+        if let Some(deadline) = deadline {
+            self.mind.deadlines.remove(&(deadline, worker));
+        }
+        self.forget_worker_bodies(worker);
+    }
+
+    /// A worker has just gone: its recalls will not be answered, and nothing is held there any more.
+    pub(crate) fn release_worker(&mut self, worker: WorkerId) {
+        self.mind.dirty_workers.extend(std::mem::take(&mut self.mind.unserved));
+        self.release_with(worker);
+        self.mind.dirty_workers.remove(&worker);
     }
 
     fn is_lane_of(&self, worker: WorkerId, grant: GrantId) -> bool {

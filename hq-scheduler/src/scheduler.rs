@@ -100,7 +100,7 @@ impl Scheduler {
     pub(crate) fn emit(&mut self, at: Tick, fact: Fact, fx: &mut Effects) {
         match &fact {
             Fact::GrantClosed { grant } => self.close_lane_books(at, *grant),
-            Fact::WorkerLost { worker, .. } => {
+            Fact::WorkerLost { worker, .. } | Fact::WorkerAway { worker } => {
                 self.lost_lanes(*worker).into_iter().for_each(|grant| self.close_lane_books(at, grant))
             }
             _ => {}
@@ -122,7 +122,7 @@ impl Scheduler {
             Fact::GrantOpened { workers, .. } => self.mind.moved_workers.extend(workers),
             Fact::GrantsOpened(_) => {} // See below.
             Fact::GrantClosed { .. } | Fact::WorkerJoined { .. } => self.mind.moved_workers.extend(&fx.freed),
-            Fact::WorkerLost { worker, .. } => {
+            Fact::WorkerLost { worker, .. } | Fact::WorkerAway { worker } | Fact::WorkerReturned { worker, .. } => {
                 self.mind.moved_workers.insert(*worker);
                 self.mind.moved_workers.extend(&fx.freed);
             }
@@ -143,6 +143,7 @@ impl Scheduler {
                 self.charge(at, *grant);
             }
             Fact::GrantsOpened(lanes) => self.follow_new_lanes(at, lanes),
+            Fact::WorkerReturned { kept, .. } => kept.iter().for_each(|kept| self.open_lane_books(at, kept.grant)),
             Fact::GrantExtended { grant, .. }
             | Fact::GrantReturned { grant, .. }
             | Fact::TaskStarted { grant, .. }
@@ -179,6 +180,19 @@ impl Scheduler {
         if !self.state.owners.is_empty() {
             lanes.iter().for_each(|lane| self.charge(at, lane.grant));
         }
+    }
+
+    /// As if a lane were opened with all that it has.
+    fn open_lane_books(&mut self, at: Tick, grant: GrantId) {
+        let Some(lane) = self.state.grants.get(&grant) else { return };
+        let (class, worker) = (lane.class, lane.worker);
+        let tasks: Vec<OrdinalRange> = lane.tasks.iter().collect();
+        self.note_lane_got(grant, &tasks);
+        *self.mind.lanes_of_class.entry(class).or_insert(0) += 1;
+        *self.mind.runs.entry(class).or_default().entry(worker).or_insert(0) += 1;
+        self.note_depth(grant);
+        self.charge(at, grant);
+        self.mind.hungry.insert(grant);
     }
 
     fn note_depth(&mut self, grant: GrantId) {

@@ -19,6 +19,8 @@ const KEPT: u128 = 4_277_283_299;
 const HOURS_MAX: u64 = 64 * 168;
 /// What is held counts as if it were kept for so long.
 const AHEAD: u128 = 60_000_000;
+/// Less than a second of the whole cluster is not remembered of names that nobody has.
+const WORTH: u128 = QueueView::WHOLE as u128 * 1_000_000;
 
 /// By user and by project.
 ///
@@ -37,6 +39,8 @@ struct Book {
     /// Of names that no submit has now: whoever has its jobs forgotten does not begin anew. Only for as long as what was used
     /// is not.
     former: BTreeMap<String, Account>,
+    /// The hour in which `former` was last looked through.
+    looked: u64,
 }
 
 /// Who is charged for a lane, and for how much of the cluster.
@@ -83,12 +87,15 @@ impl Usage {
 impl Book {
     /// The name has no number any more.
     fn keep(&mut self, now: Tick, name: &str, party: PartyId) {
-        self.former.retain(|_, account| account.used_at(now) > 0);
-        if let Some(account) = self.accounts.remove(&party) {
-            account.advance(now);
-            if account.used.get() > 0 {
-                self.former.insert(name.to_owned(), Account { held: 0, ..account });
-            }
+        // Once an hour is enough, as that is when things are forgotten: names may come and go by the thousand.
+        if self.looked < now.0 / HOUR {
+            self.looked = now.0 / HOUR;
+            self.former.retain(|_, account| account.is_worth_keeping(now));
+        }
+        if let Some(account) = self.accounts.remove(&party)
+            && account.is_worth_keeping(now)
+        {
+            self.former.insert(name.to_owned(), Account { held: 0, ..account });
         }
     }
 
@@ -106,6 +113,12 @@ impl Account {
             self.used.set(self.used_at(now));
             self.at.set(now);
         }
+    }
+
+    /// Whether it makes a difference to anybody.
+    fn is_worth_keeping(&self, now: Tick) -> bool {
+        self.advance(now);
+        self.used.get() >= WORTH
     }
 
     /// Steps that [`used_at`](Self::used_at) takes.
@@ -352,9 +365,30 @@ mod tests {
         assert_eq!(goes_first(&mut core, Tick(2 * HOUR)), "bob");
         assert!(core.mind.usage.users.former.is_empty());
         let mut book = Book::default();
-        book.former.insert("ann".into(), Account { used: Cell::new(1 << 40), ..Account::default() });
+        book.former.insert("ann".into(), Account { used: Cell::new(WORTH), ..Account::default() });
         book.keep(Tick(HOUR * HOURS_MAX), "bob", PartyId::NOBODY);
         assert!(book.former.is_empty(), "it shrinks");
+    }
+
+    #[test]
+    fn names_that_go_are_looked_through_once_an_hour() {
+        let mut book = Book::default();
+        for (n, used) in [(0, WORTH - 1), (1, WORTH), (2, WORTH * 9)] {
+            let party = OwnerId::of(n).user;
+            book.accounts.insert(party, Account { used: Cell::new(used), ..Account::default() });
+            book.keep(Tick(5), &n.to_string(), party);
+        }
+        assert_eq!(book.former.keys().collect::<Vec<_>>(), ["1", "2"], "what is worth nothing is not kept");
+        let behind = |book: &Book, at| book.former.values().map(|account| account.hours_behind(at)).sum::<u64>();
+        let late = Tick(10 * HOUR);
+        book.keep(late, "x", PartyId::NOBODY);
+        assert_eq!((book.former.len(), behind(&book, late)), (1, 0), "each hour is counted once");
+        book.keep(Tick(10 * HOUR + 7), "x", PartyId::NOBODY);
+        book.former.insert("y".into(), Account::default());
+        book.keep(Tick(11 * HOUR - 1), "x", PartyId::NOBODY);
+        assert!(book.former.contains_key("y"), "it has been looked at in this hour");
+        book.keep(Tick(11 * HOUR), "x", PartyId::NOBODY);
+        assert!(!book.former.contains_key("y"));
     }
 
     #[test]

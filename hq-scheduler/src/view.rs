@@ -54,13 +54,13 @@ pub struct TaskView<'a> {
     pub error: Option<&'a str>,
 }
 
-/// Tasks of a job, each in one of the two lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobTasks {
-    /// Tasks that have a record: started at least once, or failed.
-    pub recorded: Vec<Ordinal>,
-    /// All others, by state, as runs in order.
-    pub rest: Vec<(TaskState, Vec<OrdinalRange>)>,
+/// Neighbouring tasks of one submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskPiece {
+    /// One that has a record: started at least once, or failed.
+    Recorded(Ordinal),
+    /// Some that have none, and their state.
+    Bare(TaskState, OrdinalRange),
 }
 
 /// A worker.

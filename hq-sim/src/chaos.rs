@@ -1,7 +1,7 @@
 use hq_core::{
-    ClientRequest, CouplingItem, CrashLimit, DepKind, Deps, IdList, JobId, JobSpec, JobState, JobTarget, Parts,
-    Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants,
-    WorkerConfig, WorkerResources,
+    ClientRequest, CouplingItem, CrashLimit, DepKind, Deps, DetailPart, IdList, JobId, JobSpec, JobState, JobTarget,
+    OnServerLost, Parts, Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds,
+    TaskNumber, Variants, WorkerConfig, WorkerResources,
 };
 use hq_scheduler::Scheduler;
 
@@ -65,6 +65,26 @@ fn policy(rng: &mut Rng) -> ClientRequest {
     ClientRequest::SetPolicy { order, placement }
 }
 
+/// The same with workers that may come back, links that break at any moment and a server that dies again and again.
+pub fn chaos_returning(seed: u64) -> Simulation {
+    let mut rng = Rng::new(seed ^ 0xbac_0bac);
+    let mut simulation = chaos(seed);
+    let mut now_and_then =
+        |percent, low, high| if rng.chance(percent) { Span(rng.range(low, high)) } else { Span::ZERO };
+    simulation.faults.cut = now_and_then(80, 500_000, 10_000_000);
+    simulation.faults.restart = now_and_then(70, 1_000_000, 20_000_000);
+    simulation.faults.partition = now_and_then(40, 3_000_000, 30_000_000);
+    simulation.faults.freeze = now_and_then(40, 3_000_000, 30_000_000);
+    simulation.journal |= simulation.faults.restart > Span::ZERO;
+    simulation.adopt_timeout = Span(rng.range(0, 60_000_000));
+    for (_, config) in &mut simulation.workers {
+        if rng.chance(80) {
+            config.on_server_lost = OnServerLost::Reconnect { timeout: Span(rng.range(1_000_000, 600_000_000)) };
+        }
+    }
+    simulation
+}
+
 fn faults(rng: &mut Rng, haste: u64) -> Faults {
     let shortest = Span(rng.range(20, 5_000));
     let longest = Span(shortest.0 + if rng.chance(50) { rng.below(200_000) } else { 0 });
@@ -80,6 +100,7 @@ fn faults(rng: &mut Rng, haste: u64) -> Faults {
         crash,
         freeze,
         partition,
+        cut: Span::ZERO,
         restart,
     }
 }
@@ -124,7 +145,7 @@ fn worker(rng: &mut Rng) -> WorkerConfig {
         config.idle_timeout = Some(Span(rng.range(100_000, 10_000_000)));
     }
     if rng.chance(20) {
-        config.on_server_lost = hq_core::OnServerLost::FinishRunning;
+        config.on_server_lost = OnServerLost::FinishRunning;
     }
     if rng.chance(30) {
         config.group = "other".to_owned();
@@ -261,7 +282,7 @@ fn act(rng: &mut Rng) -> Act {
         28 => Act::Ask(ClientRequest::CancelJobs { jobs: Selector::All, reason: None }),
         29 | 30 => Act::AboutJob(|job| ClientRequest::CloseJobs(about(job))),
         31 => Act::Ask(ClientRequest::ForgetJobs { jobs: Selector::All, states: all_states() }),
-        32 => Act::AboutJob(|job| ClientRequest::JobDetails { jobs: about(job), bodies: true }),
+        32 => Act::AboutJob(|job| ClientRequest::JobDetails { jobs: about(job), part: DetailPart::whole(true) }),
         33 => Act::Ask(ClientRequest::WaitJobs { jobs: Selector::All, until_closed: rng.chance(50) }),
         34 => Act::Ask(ClientRequest::Workers(Selector::All)),
         35 => Act::Ask(ClientRequest::StopWorkers(if rng.chance(50) { Selector::Last } else { Selector::All })),

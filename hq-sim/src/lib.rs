@@ -23,7 +23,7 @@ pub mod wfcommons;
 pub mod workload;
 
 pub use body::{RunSpec, SIM_KIND};
-pub use chaos::chaos;
+pub use chaos::{chaos, chaos_returning};
 pub use cluster::{Broken, Faults, Outcome, Simulation};
 pub use model::{Model, ModelGrant, ModelJob, ModelTask, ModelWorker};
 pub use report::Report;

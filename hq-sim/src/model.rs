@@ -4,8 +4,9 @@ use std::{
 };
 
 use hq_core::{
-    Allocation, DepKind, Epoch, Fact, GrantId, Instance, JobId, JobTarget, LossReason, Ordinal, OrdinalRange, Profile,
-    Record, Request, Submit, TaskCounts, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
+    Allocation, DepKind, Epoch, Fact, GrantId, Instance, JobId, JobTarget, KeptGrant, LossReason, Ordinal,
+    OrdinalRange, Profile, Record, Request, Submit, TaskCounts, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig,
+    WorkerId,
 };
 
 /// The books as the facts tell of them, task by task: a second, naive implementation to hold the core's against.
@@ -23,8 +24,14 @@ pub struct Model {
     pub workers: BTreeMap<WorkerId, ModelWorker>,
     /// Workers that were there in this life of the server: when and how they went.
     pub lost: BTreeMap<WorkerId, (Tick, LossReason)>,
+    /// Workers that lost their links and may come back.
+    pub away: BTreeMap<WorkerId, ModelWorker>,
     /// Open grants.
     pub grants: BTreeMap<GrantId, ModelGrant>,
+    /// Grants of main workers that are away.
+    pub suspended: BTreeMap<GrantId, ModelGrant>,
+    /// Grants of boots before that go on.
+    pub adopted: BTreeSet<GrantId>,
     /// Tasks that have not ended.
     pub unfinished: BTreeSet<Ordinal>,
     /// Order and placement, where they were chosen.
@@ -155,9 +162,10 @@ impl Model {
         counts
     }
 
-    /// Open grants that a worker is part of.
+    /// Open grants that a worker is part of, suspended ones as well.
     pub fn grants_of(&self, worker: WorkerId) -> impl Iterator<Item = (GrantId, &ModelGrant)> {
-        self.grants.iter().filter(move |(_, grant)| grant.workers.contains(&worker)).map(|(id, grant)| (*id, grant))
+        let all = self.grants.iter().chain(&self.suspended);
+        all.filter(move |(_, grant)| grant.workers.contains(&worker)).map(|(id, grant)| (*id, grant))
     }
 
     /// The order that decides.
@@ -174,8 +182,11 @@ impl Model {
     pub fn apply(&mut self, record: &Record) {
         match &record.fact {
             Fact::Boot { epoch, .. } => {
-                for worker in self.workers.keys().copied().collect::<Vec<_>>() {
-                    self.lose(record.at, worker, LossReason::ServerEnded);
+                for (worker, known) in self.workers.clone() {
+                    match known.config.on_server_lost.reconnects() {
+                        true => self.go_away(worker),
+                        false => self.lose(record.at, worker, LossReason::ServerEnded),
+                    }
                 }
                 self.lost.clear();
                 self.epoch = *epoch;
@@ -199,6 +210,8 @@ impl Model {
                 self.workers.insert(*worker, ModelWorker { config: config.clone(), joined: record.at });
             }
             Fact::WorkerLost { worker, reason } => self.lose(record.at, *worker, *reason),
+            Fact::WorkerAway { worker } => self.go_away(*worker),
+            Fact::WorkerReturned { worker, kept } => self.come_back(*worker, kept),
             Fact::GrantOpened { grant, workers, variant, allocation, tasks, .. } => {
                 let first = each(tasks).next().and_then(|task| self.tasks.get(&task));
                 let is_gang = first.is_some_and(|task| task.profile().variants.is_gang());
@@ -305,7 +318,9 @@ impl Model {
     }
 
     fn close(&mut self, id: GrantId) {
-        for task in self.grants.remove(&id).map_or(BTreeSet::new(), |grant| grant.tasks) {
+        let closed = self.grants.remove(&id).or_else(|| self.suspended.remove(&id));
+        self.adopted.remove(&id);
+        for task in closed.map_or(BTreeSet::new(), |grant| grant.tasks) {
             if let Some(task) = self.tasks.get_mut(&task) {
                 task.grant.take_if(|of| *of == id);
             }
@@ -321,12 +336,56 @@ impl Model {
         }
     }
 
+    fn go_away(&mut self, worker: WorkerId) {
+        self.away.extend(self.workers.remove_entry(&worker));
+        let own = |grant: &ModelGrant| grant.workers.first() == Some(&worker);
+        let own: Vec<GrantId> = self.grants.iter().filter(|(_, grant)| own(grant)).map(|(id, _)| *id).collect();
+        for id in own {
+            let Some(grant) = self.grants.remove(&id) else { continue };
+            if let Some(task) = grant.running.and_then(|task| self.tasks.get_mut(&task))
+                && task.state == TaskState::Running
+            {
+                task.state = TaskState::Waiting;
+            }
+            self.suspended.insert(id, grant);
+        }
+    }
+
+    fn come_back(&mut self, worker: WorkerId, kept: &[KeptGrant]) {
+        self.workers.extend(self.away.remove_entry(&worker));
+        let own = |grant: &ModelGrant| grant.workers.first() == Some(&worker);
+        let own: Vec<GrantId> = self.suspended.iter().filter(|(_, grant)| own(grant)).map(|(id, _)| *id).collect();
+        for id in own {
+            self.grants.extend(self.suspended.remove_entry(&id));
+            let lane = kept.iter().find(|kept| kept.grant == id);
+            let tasks: BTreeSet<Ordinal> = lane.iter().flat_map(|lane| each(&lane.tasks)).collect();
+            let held = self.grants.get(&id).map(|grant| (grant.tasks.clone(), grant.running)).unwrap_or_default();
+            for gone in held.0.difference(&tasks) {
+                self.leave(id, *gone);
+                if let Some(task) = self.tasks.get_mut(gone).filter(|task| !task.state.is_end()) {
+                    task.instance.0 += 1;
+                }
+            }
+            if let Some(task) = held.1.filter(|task| tasks.contains(task)).and_then(|task| self.tasks.get_mut(&task))
+                && task.state == TaskState::Waiting
+            {
+                task.state = TaskState::Running;
+            }
+            match lane {
+                Some(_) => _ = self.adopted.insert(id),
+                None => self.close(id),
+            }
+        }
+    }
+
     fn lose(&mut self, at: Tick, worker: WorkerId, reason: LossReason) {
         self.workers.remove(&worker);
+        self.away.remove(&worker);
         self.lost.insert(worker, (at, reason));
         let held: Vec<GrantId> = self.grants_of(worker).map(|(id, _)| id).collect();
         for id in held {
-            let Some(grant) = self.grants.get_mut(&id) else { continue };
+            let grant = self.grants.get_mut(&id).or_else(|| self.suspended.get_mut(&id));
+            let Some(grant) = grant else { continue };
             if grant.workers.first() != Some(&worker) {
                 grant.workers.retain(|member| *member != worker);
                 continue;

@@ -24,6 +24,20 @@ impl StreamDir {
         channel: Channel,
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.copy_pieces(job, task, channel, |_, bytes| sink(bytes))
+    }
+
+    /// The same with the place of each piece in what was printed: that of a piece behind a lost one tells how much it was.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn copy_pieces<E: From<StreamError>>(
+        &self,
+        job: JobId,
+        task: TaskNumber,
+        channel: Channel,
+        mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let run = self.newest(job, task)?;
         let Some(file) = self.files.get(run.file as usize) else { return Ok(()) };
         let error = |source| StreamError::File { path: file.path.clone(), source };
@@ -32,7 +46,12 @@ impl StreamDir {
             whose == (job, task, run.instance) && chunk.channel == channel
         };
         if !run.is_disordered {
-            return each(file, run, error, |_, chunk| if is_wanted(chunk) { sink(chunk.data) } else { Ok(()) });
+            return each(
+                file,
+                run,
+                error,
+                |_, chunk| if is_wanted(chunk) { sink(chunk.offset, chunk.data) } else { Ok(()) },
+            );
         }
         let mut places = Vec::new();
         each(file, run, error, |begin, chunk| {
@@ -46,7 +65,7 @@ impl StreamDir {
         for (_, begin) in places {
             let mut scan = scan(file, begin..begin + 1).map_err(error)?;
             if let Some((_, Frame::Chunk(chunk))) = scan.next().map_err(error)? {
-                sink(chunk.data)?;
+                sink(chunk.offset, chunk.data)?;
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ impl StreamFile {
         Ok(this)
     }
 
-    /// Goes on with a file that this process made and closed.
+    /// Goes on with a file that this process made and closed, behind another head: the one before may be hit by damage.
     ///
     /// # Errors
     /// As the system says, `NotFound` also where it is another file now.
@@ -68,15 +68,10 @@ impl StreamFile {
         if (data.dev(), data.ino()) != mark.id {
             return Err(io::ErrorKind::NotFound.into());
         }
-        Ok(Self {
-            file,
-            path: mark.path.clone(),
-            head: mark.head.clone(),
-            encoder: mark.encoder,
-            waiting: vec![],
-            len: data.len(),
-            since_head: 0,
-        })
+        let (path, head, encoder) = (mark.path.clone(), mark.head.clone(), mark.encoder);
+        let mut this = Self { file, path, head, encoder, waiting: vec![], len: data.len(), since_head: 0 };
+        this.put_head();
+        Ok(this)
     }
 
     /// What it takes to go on with the file once it was closed; see [`reopen`](Self::reopen).

@@ -160,6 +160,8 @@ fn files_are_private_and_can_be_gone_on_with() {
     let stream = StreamDir::open(&deep, None).unwrap();
     assert_eq!((cat(&stream, 1, 0, Channel::Stdout).unwrap(), stream.summary().files), ("one".to_owned(), 1));
     assert_eq!(cat(&stream, 1, 1, Channel::Stdout).unwrap(), "two");
+    let heads = fs::read(&path).unwrap().windows(3).filter(|bytes| bytes == b"uid").count();
+    assert_eq!(heads, 2, "one of whoever writes it");
     let probe = file.probe().unwrap();
     assert!(probe.is_there());
     fs::remove_file(&path).unwrap();

@@ -151,3 +151,22 @@ fn what_failed_is_run_again() {
     assert_eq!(cluster.hq(&["--output-mode=quiet", "job", "rerun", "3", "--filter=failed"]).ok(), "5\n");
     assert_eq!(cluster.hq(&["job", "task-ids", "5"]).ok(), "2\n");
 }
+
+#[test]
+fn why_tasks_were_aborted_is_told() {
+    let mut cluster = Cluster::start();
+    cluster.submit(&["false"]);
+    cluster.submit(&["--dependency=afterok:1", "--array=0-999999999", "true"]);
+    cluster.submit(&["--max-fails=0", "--array=1-3", "false"]);
+    let _worker = cluster.worker("w", "1");
+    cluster.hq(&["job", "wait", "all"]).ok();
+    let why = cluster.hq(&["job", "why", "2-3"]);
+    let reason = "Aborted: not all jobs it waits for ended as it needs: afterok:1.";
+    assert!(why.ok().contains(&format!("Task 2@0: {reason} Now job 1 is FAILED. 1000000000 tasks")), "{why:?}");
+    assert!(why.stdout.contains("Aborted: 1 tasks of the job failed, and its max-fails is 0."), "{why:?}");
+    assert!(cluster.hq(&["job", "info", "2"]).ok().contains(reason));
+    assert!(cluster.hq(&["task", "info", "2", "7"]).table().get("Error").starts_with("Aborted: not all jobs"));
+    assert_eq!(cluster.json(&["task", "info", "2", "7"]), json!([{"id": 7, "state": "aborted"}]));
+    let tasks = cluster.hq(&["task", "list", "2", "-v", "--tasks=5"]);
+    assert!(tasks.ok().contains(reason), "{tasks:?}");
+}

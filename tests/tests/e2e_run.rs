@@ -55,7 +55,10 @@ fn what_tasks_print_is_printed() {
     assert_eq!(cluster.hq(&["run", "-k", "echo", ":::", "a", "b", ":::+", "1", "2"]).ok(), "a 1\nb 2\n");
     fs::write(cluster.path("lines"), "one\ntwo words\n").unwrap();
     assert_eq!(cluster.hq(&["run", "-k", "echo", "::::", "lines"]).ok(), "one\ntwo words\n");
-    let json = cluster.json(&["run", "exit", "{}", ":::", "0", "1"]);
+    let refused = cluster.hq(&["--output-mode=json", "run", "echo", ":::", "a"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stdout.contains("no place for what tasks print"), "{refused:?}");
+    let json = cluster.json(&["run", "--stdout=none", "exit", "{}", ":::", "0", "1"]);
     assert_eq!(json, json!({"id": 5, "finished": 1, "failed": 1, "canceled": 0}));
     // Nothing is left behind: no open job, no file.
     let list = cluster.hq(&["--output-mode=quiet", "job", "list", "--all"]);
@@ -132,6 +135,36 @@ fn failures_are_run_again() {
 }
 
 #[test]
+fn runs_once_more_are_no_failures_of_more_tasks() {
+    let (cluster, _worker) = with_worker();
+    let second = "[ -e done-{} ] || { touch done-{}; exit 1; }";
+    let args = ["run", "--retries=2", "--max-fails=0", "--fail-exit-code", second, ":::", "a", "b", "c"];
+    let output = cluster.hq(&args);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let command = "[ {} = 1 ] && exit 1; sleep 3600";
+    let output =
+        cluster.hq(&["run", "--retries=2", "--max-fails=0", "--fail-exit-code=4", command, ":::", "1", "2", "3"]);
+    assert_eq!(output.code, 4);
+    assert!(output.stderr.contains("--max-fails: 1 tasks have failed; the others are cancelled"), "{output:?}");
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_error() {
+    let (cluster, _worker) = with_worker();
+    let output = cluster.hq(&["run", "rm -rf .hq-run-*; echo {}", ":::", "a"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("the working directory has to be shared with the workers"), "{output:?}");
+    // Far too many tasks are refused at once, and shown one by one.
+    let numbers: Vec<String> = (0..5_000).map(|n| n.to_string()).collect();
+    let numbers: Vec<&str> = [":::"].into_iter().chain(numbers.iter().map(String::as_str)).collect();
+    let many: Vec<&str> =
+        ["run", "echo"].into_iter().chain(numbers.iter().copied()).chain(numbers.iter().copied()).collect();
+    let output = cluster.hq(&many);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("25000000 tasks are more than can be handed over"), "{output:?}");
+}
+
+#[test]
 fn everything_is_halted() {
     let (mut cluster, _worker) = with_worker();
     let output = cluster.hq(&[
@@ -173,6 +206,8 @@ fn who_waits_can_be_told_of_failures() {
         (&["job", "wait", "1", "--fail-exit-code"], 1),
         (&["job", "wait", "4", "--fail-exit-code"], 0),
         (&["job", "wait", "all", "--fail-exit-code=3"], 3),
+        (&["job", "wait", "last", "--fail-exit-code=3"], 3),
+        (&["job", "wait", "4,99", "--fail-exit-code=3"], 1),
         (&["submit", "--fail-exit-code", "true"], 1),
         (&["submit", "--wait", "--fail-exit-code=0", "true"], 2),
     ] {
@@ -184,4 +219,17 @@ fn who_waits_can_be_told_of_failures() {
         (output.code, serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap()),
         (1, json!({"id": 6}))
     );
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_open_or_running() {
+    let (cluster, _worker) = with_worker();
+    let mut command =
+        cluster.command(&["run", "--retries=3", "sleep", "{}", ":::", "3600", "3601", "3602", "3603", "3604"]);
+    let mut run = Process::start(&mut command, cluster.path("run.log"));
+    cluster.until(1, "running", 4);
+    run.kill();
+    let info =
+        eventually("job closed", || cluster.json(&["job", "info", "1"]), |info| info[0]["info"]["is_open"] == false);
+    assert_eq!(info[0]["info"]["task_stats"]["canceled"], 5, "{info}");
 }

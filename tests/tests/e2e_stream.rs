@@ -278,6 +278,10 @@ fn s1_a_damaged_file_shows_what_is_whole() {
     );
     let output = cluster.hq(&["job", "cat", "1", "stdout", "--tasks=4"]);
     assert!(output.log().contains("is damaged") && output.log().contains("task 4 is partial"), "{output:?}");
+    let exported = log(&cluster, &["export", "1"]);
+    let exported: serde_json::Value = serde_json::from_str(exported.ok()).unwrap();
+    let finished = |task: usize| exported[task]["finished"].as_bool().unwrap();
+    assert_eq!((finished(3), finished(4)), (true, false), "what lost some of it is not all there is");
     // Cut in the middle of the end of task 9.
     fs::write(&file, &bytes[..bytes.len() - 3]).unwrap();
     assert!(log(&cluster, &["cat", "1", "stdout"]).fails(1).contains("Stream for task 9 is not finished"));

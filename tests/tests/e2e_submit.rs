@@ -356,3 +356,27 @@ fn printed(cluster: &Cluster, job: u32, tasks: u32) -> Vec<String> {
     lines.sort();
     lines
 }
+
+/// C2
+#[test]
+fn c2_a_resource_that_nobody_offers_is_warned_of_once() {
+    let mut cluster = Cluster::start();
+    let warned = |args: &[&str]| {
+        let output = cluster.hq(args);
+        output.ok();
+        output.stderr.matches("no worker offers").count()
+    };
+    assert_eq!(warned(&["submit", "--resource=gpuz=1", "true"]), 0, "nobody is there yet");
+    let _worker = cluster.worker_with("w", &["--cpus=1", "--resource", "gpus=[a]"]);
+    let warned = |args: &[&str]| {
+        let output = cluster.hq(args);
+        output.ok();
+        output.stderr
+    };
+    let text = warned(&["submit", "--array=1-9", "--resource=gpuz=1", "--resource=gpus=1", "true"]);
+    assert_eq!(text.matches("WARN no worker offers the resource `gpuz`").count(), 1, "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_eq!(warned(&["submit", "--resource=gpus=1", "true"]), "");
+    let json = cluster.hq(&["--output-mode=json", "submit", "--resource=gpuz=1", "true"]);
+    assert_eq!(json.json(), json!({"id": 4}));
+}

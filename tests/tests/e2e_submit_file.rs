@@ -96,7 +96,7 @@ fn errors_name_the_place() {
         ("[[task]]\ncommand = [\"x\"]\n  cmd = 1\n", "line 3, column 3: unknown field `cmd`"),
         (
             "[[task]]\nid = 1\ncommand = [\"x\"]\ndeps = [1]\n",
-            "line 4, column 8: Task 1 is part of dependency cycle or has an invalid dependencies: 1 → 1",
+            "line 4, column 9: Task 1 is part of dependency cycle or has an invalid dependencies: 1 → 1",
         ),
         ("[array]\nids = \"1\"\ncommand = [\"x\"]\n[[task]]\ncommand = [\"x\"]", "cannot be mixed"),
         ("name = \"\u{1}\"", "line 1, column 9: "),
@@ -104,7 +104,7 @@ fn errors_name_the_place() {
         write(&cluster, text);
         let output = cluster.hq(&["job", "submit-file", "job.toml"]);
         assert!(output.fails(1).contains(error), "{text}: {output:?}");
-        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+        assert_eq!(output.stderr.lines().count(), 3, "the error, the line and a caret: {output:?}");
     }
     let json = cluster.command(&["--output-mode=json", "job", "submit-file", "no.toml"]);
     let mut json = json;
@@ -130,4 +130,17 @@ fn a_long_chain() {
     cluster.hq(&["job", "wait", "1"]).ok();
     let stats = cluster.json(&["job", "list", "--all"])[0]["task_stats"].clone();
     assert_eq!((&stats["failed"], &stats["aborted"]), (&json!(1), &json!(count)));
+}
+
+#[test]
+fn errors_show_the_line_and_the_place() {
+    let cluster = Cluster::start();
+    write(&cluster, "name = \"x\"\n[[task]]\ncommand = [\"p\"]\nenv = { A = \"1\", \"B=C\" = \"2\" }\n");
+    let text = cluster.hq(&["job", "submit-file", "job.toml"]).fails(1);
+    let expected = "line 4, column 18: `B=C` cannot be the name of an environment variable\n  \
+                    env = { A = \"1\", \"B=C\" = \"2\" }\n                   ^\n";
+    assert!(text.ends_with(expected), "{text}");
+    write(&cluster, "[array]\nids = \"1-5,3\"\ncommand = [\"p\"]\n");
+    let text = cluster.hq(&["job", "submit-file", "job.toml"]).fails(1);
+    assert!(text.ends_with("line 2, column 12: Ranges overlap\n  ids = \"1-5,3\"\n             ^\n"), "{text}");
 }

@@ -1,8 +1,9 @@
 //! The exit code of who waits for jobs, where it is to tell how they ended.
 
-use hq_core::{JobInfo, Selector, TaskState};
+use anyhow::bail;
+use hq_core::{IdList, JobInfo, Selector, TaskState};
 
-use crate::server::Server;
+use crate::server::{Server, missing};
 
 /// Tasks that were waited for did not all finish: the program ends with this exit code and says nothing more.
 #[derive(Debug, thiserror::Error)]
@@ -31,16 +32,35 @@ impl FailExitCode {
         self.fail_exit_code.is_some()
     }
 
+    /// The jobs that are meant now, where it will be looked how they have ended: `last` may be another one by then.
+    ///
+    /// # Errors
+    /// Where the server cannot tell.
+    pub(crate) async fn resolve(self, server: &Server, jobs: Selector) -> anyhow::Result<Selector> {
+        Ok(match jobs {
+            Selector::Last | Selector::All if self.is_given() => {
+                let known = server.jobs(jobs).await?;
+                Selector::Ids(IdList::from_numbers(known.iter().map(|job| job.id.0))?)
+            }
+            jobs => jobs,
+        })
+    }
+
     /// Looks how jobs have ended, if that is asked for.
     ///
     /// # Errors
-    /// [`NotAllFinished`]; and where the server cannot tell.
+    /// [`NotAllFinished`]; where a job is not there, or not any more; and where the server cannot tell.
     pub(crate) async fn check(self, server: &Server, jobs: Selector) -> anyhow::Result<()> {
         if !self.is_given() {
             return Ok(());
         }
+        let known = server.jobs(jobs.clone()).await?;
+        let ids: Vec<u32> = known.iter().map(|job| job.id.0).collect();
+        if let Some(id) = missing(&jobs, &ids).first() {
+            bail!("Job {id} was not found: how it ended is not known");
+        }
         let has_failed = |job: &JobInfo| job.counts.of(TaskState::Finished) < job.counts.total();
-        self.of(!server.jobs(jobs).await?.iter().any(has_failed))
+        self.of(!known.iter().any(has_failed))
     }
 
     /// # Errors

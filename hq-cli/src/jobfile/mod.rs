@@ -7,4 +7,5 @@ mod raw;
 mod tasks;
 mod values;
 
+pub(crate) use error::FileError;
 pub(crate) use tasks::parse;

@@ -1,8 +1,11 @@
 //! The file as it is written.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
 use toml::{Spanned, Value};
 
 /// The whole file.
@@ -32,13 +35,13 @@ pub(super) struct Task {
     pub(super) ids: Option<Spanned<String>>,
     /// Of an array.
     pub(super) entries: Option<Spanned<Vec<String>>>,
-    pub(super) command: Spanned<Vec<String>>,
+    pub(super) command: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
-    pub(super) env: BTreeMap<String, String>,
+    pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default, rename = "request")]
     pub(super) requests: Vec<Spanned<Request>>,
-    pub(super) stdout: Option<Spanned<Value>>,
-    pub(super) stderr: Option<Spanned<Value>>,
+    pub(super) stdout: Option<Spanned<Output>>,
+    pub(super) stderr: Option<Spanned<Output>>,
     pub(super) stdin: Option<String>,
     pub(super) cwd: Option<Spanned<String>>,
     pub(super) pin: Option<Pin>,
@@ -48,6 +51,40 @@ pub(super) struct Task {
     #[serde(default)]
     pub(super) priority: i32,
     pub(super) crash_limit: Option<Spanned<Value>>,
+}
+
+/// Where an output goes: a text, or a table of texts.
+#[derive(Debug)]
+pub(super) enum Output {
+    Text(String),
+    Table(Vec<(Spanned<String>, Spanned<Value>)>),
+}
+
+impl<'de> Deserialize<'de> for Output {
+    // Not derived: what serde tries one after the other has no places.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Output;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"none\", a path, or a table with `path` and `on_close`")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Output, E> {
+                Ok(Output::Text(text.to_owned()))
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Output, M::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Output::Table(entries))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -108,7 +108,8 @@ impl Reader<'_> {
                 }
             }
             (Some(ids), _) => {
-                let list = IdList::parse(ids.get_ref()).map_err(|error| Bad::new(ids.span(), error.to_string()))?;
+                let bad = |error| Bad::inside(ids.span(), parse::ids_place(ids.get_ref(), &error), error.to_string());
+                let list = IdList::parse(ids.get_ref()).map_err(bad)?;
                 TaskIds::Given(list)
             }
         };
@@ -119,7 +120,7 @@ impl Reader<'_> {
         if ids.count() == 0 {
             return Err(Bad::new(array.span(), "No tasks defined"));
         }
-        let mut parts = Parts::default();
+        let (mut parts, mut gaps) = (Parts::default(), vec![]);
         let mut longest = 0;
         if let Some((entries, span)) = entries {
             longest = entries.iter().map(String::len).max().unwrap_or_default();
@@ -127,10 +128,11 @@ impl Reader<'_> {
                 let reason = format!("an entry has at most {ENTRY_MAX} bytes, and none that is zero");
                 return Err(Bad::new(span, reason));
             }
-            parts = Parts::new(entries).ok_or_else(|| Bad::new(span, "the entries are too large"))?;
+            let all = Parts::new(entries).ok_or_else(|| Bad::new(span.clone(), "the entries are too large"))?;
+            (parts, gaps) = program::with_empty_ones(all).map_err(|reason| Bad::new(span, reason))?;
         }
         let (profile, spec) = self.task(array, longest)?;
-        let shared = encode(&ProgramBody::Same(spec), array.span())?;
+        let shared = encode(&program::with_gaps(spec, gaps), array.span())?;
         Ok(Submit { parts, ..Submit::array(target, ids, PROGRAM_KIND, shared.into(), profile) })
     }
 
@@ -140,9 +142,14 @@ impl Reader<'_> {
         let sorted = order(&nodes, matches!(target, JobTarget::Attach(_))).map_err(|error| {
             let (NoOrder::Twice(index, _) | NoOrder::Missing(index, ..) | NoOrder::Cycle(index, ..)) = error;
             let raw = tasks.get(index).map(Spanned::get_ref);
-            let key = raw.and_then(|raw| match error {
+            let dep = |raw: &raw::Task, on: Option<TaskNumber>| {
+                let deps = raw.deps.iter().flat_map(Spanned::get_ref);
+                deps.into_iter().find(|dep| Some(TaskNumber(*dep.get_ref())) == on).map(Spanned::span)
+            };
+            let key = raw.and_then(|raw| match &error {
                 NoOrder::Twice(..) => raw.id.as_ref().map(Spanned::span),
-                NoOrder::Missing(..) | NoOrder::Cycle(..) => raw.deps.as_ref().map(Spanned::span),
+                NoOrder::Missing(_, _, on) => dep(raw, Some(*on)),
+                NoOrder::Cycle(_, _, cycle) => dep(raw, cycle.get(1).or(cycle.first()).copied()),
             });
             Bad::new(key.unwrap_or_else(|| span(index)), error.to_string())
         })?;
@@ -179,13 +186,13 @@ impl Reader<'_> {
     fn task(&mut self, task: &Spanned<raw::Task>, longest: usize) -> Result<(Profile, ProgramSpec), Bad> {
         let raw = task.get_ref();
         let command = raw.command.get_ref();
-        if command.first().is_none_or(String::is_empty) {
+        if command.first().is_none_or(|program| program.get_ref().is_empty()) {
             return Err(Bad::new(raw.command.span(), "the command is empty: name the program to run"));
         }
         let blob = |text: &str| Blob::from(text.as_bytes());
         let spec = ProgramSpec {
-            args: command.iter().map(|arg| blob(arg)).collect(),
-            env: raw.env.iter().map(|(name, value)| (blob(name), blob(value))).collect(),
+            args: command.iter().map(|arg| blob(arg.get_ref())).collect(),
+            env: raw.env.iter().map(|(name, value)| (blob(name.get_ref()), blob(value.get_ref()))).collect(),
             cwd: blob(self.cwd(raw.cwd.as_ref())?),
             stdout: values::output(raw.stdout.as_ref(), self.stream.as_ref(), Channel::Stdout)?,
             stderr: values::output(raw.stderr.as_ref(), self.stream.as_ref(), Channel::Stderr)?,
@@ -198,10 +205,11 @@ impl Reader<'_> {
             },
             task_dir: raw.task_dir,
         };
-        if let Some(name) = raw.env.keys().find(|name| name.is_empty() || name.contains('=')) {
-            return Err(Bad::new(task.span(), format!("`{name}` cannot be the name of an environment variable")));
+        if let Some(name) = raw.env.keys().find(|name| name.get_ref().is_empty() || name.get_ref().contains('=')) {
+            let reason = format!("`{}` cannot be the name of an environment variable", name.get_ref());
+            return Err(Bad::new(name.span(), reason));
         }
-        program::check(&spec, longest).map_err(|error| Bad::new(task.span(), error.to_string()))?;
+        program::check(&spec, longest).map_err(|error| Bad::new(place(raw, &spec), error.to_string()))?;
         self.outputs(&spec);
         let profile = Profile {
             priority: raw.priority,
@@ -242,6 +250,25 @@ impl Reader<'_> {
             self.warnings.push(warning);
         }
     }
+}
+
+/// Where in a task something is that no program can be given.
+fn place(raw: &raw::Task, spec: &ProgramSpec) -> Range<usize> {
+    let alone = |change: &dyn Fn(&mut ProgramSpec)| {
+        let mut one = ProgramSpec::default();
+        change(&mut one);
+        program::check(&one, 0).is_err()
+    };
+    let args = spec.args.iter().zip(raw.command.get_ref());
+    let arg = args.filter(|(arg, _)| alone(&|one| one.args.push((*arg).clone()))).map(|(_, given)| given.span());
+    let variables = spec.env.iter().zip(&raw.env);
+    let variable = variables.filter(|(both, _)| alone(&|one| one.env.push((*both).clone())));
+    let variable = variable.map(|(_, (_, value))| value.span());
+    let cwd = raw.cwd.as_ref().filter(|_| alone(&|one| one.cwd = spec.cwd.clone())).map(Spanned::span);
+    let stdout = raw.stdout.as_ref().filter(|_| alone(&|one| one.stdout = spec.stdout.clone())).map(Spanned::span);
+    let stderr = raw.stderr.as_ref().filter(|_| alone(&|one| one.stderr = spec.stderr.clone())).map(Spanned::span);
+    // All of it together is too much.
+    arg.chain(variable).chain(cwd).chain(stdout).chain(stderr).next().unwrap_or_else(|| raw.command.span())
 }
 
 fn not_here(span: Option<Range<usize>>, key: &str, why: &str) -> Result<(), Bad> {

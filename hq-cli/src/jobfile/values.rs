@@ -57,7 +57,9 @@ fn entry(name: &Spanned<String>, value: &Spanned<Value>) -> Result<ResourceEntry
     let bad = |reason: String| Bad::new(value.span(), reason);
     let quantity = match value.get_ref() {
         Value::String(text) => {
-            ResourceEntry::parse(&format!("{resource}={text}")).map_err(|error| bad(error.reason))?.quantity
+            let whole = ResourceEntry::parse(&format!("{resource}={text}"));
+            let at = |at: usize| at.saturating_sub(resource.as_str().len() + 1);
+            whole.map_err(|error| Bad::inside(value.span(), at(error.at), error.reason))?.quantity
         }
         other => {
             let number =
@@ -94,31 +96,37 @@ pub(super) fn crash_limit(value: &Spanned<Value>) -> Result<CrashLimit, Bad> {
 }
 
 /// Where an output goes; into `stream`, if there is one, where nothing is said.
-pub(super) fn output(value: Option<&Spanned<Value>>, stream: Option<&Blob>, channel: Channel) -> Result<Stdio, Bad> {
+pub(super) fn output(
+    value: Option<&Spanned<raw::Output>>,
+    stream: Option<&Blob>,
+    channel: Channel,
+) -> Result<Stdio, Bad> {
     let file = |path: String, on_close| Stdio::File { path: path.into_bytes().into(), on_close };
     let usual = || channel.usual_path();
     let Some(value) = value else {
         return Ok(stream.map_or_else(|| file(usual(), OnClose::Keep), |dir| Stdio::Stream { dir: dir.clone() }));
     };
-    let bad = |reason: &str| Bad::new(value.span(), reason);
-    match value.get_ref() {
-        Value::String(text) if text == "none" => Ok(Stdio::Null),
-        Value::String(text) if text.is_empty() => Err(bad("the path is empty; to have no file, write \"none\"")),
-        Value::String(text) => Ok(file(text.clone(), OnClose::Keep)),
-        Value::Table(table) => {
-            let (mut path, mut on_close) = (None, OnClose::Keep);
-            for (key, value) in table {
-                match (key.as_str(), value.as_str()) {
-                    ("path", Some(text)) if !text.is_empty() => path = Some(text.to_owned()),
-                    ("on_close" | "mode", Some("none")) => on_close = OnClose::Keep,
-                    ("on_close" | "mode", Some("rm-if-finished")) => on_close = OnClose::RemoveIfFinished,
-                    ("path", _) => return Err(bad("`path` is a text that is not empty")),
-                    ("on_close" | "mode", _) => return Err(bad("`on_close` is \"none\" or \"rm-if-finished\"")),
-                    _ => return Err(bad(&format!("unknown field `{key}`, expected `path` or `on_close`"))),
-                }
-            }
-            Ok(file(path.unwrap_or_else(usual), on_close))
+    let table = match value.get_ref() {
+        raw::Output::Text(text) if text == "none" => return Ok(Stdio::Null),
+        raw::Output::Text(text) if text.is_empty() => {
+            return Err(Bad::new(value.span(), "the path is empty; to have no file, write \"none\""));
         }
-        _ => Err(bad("expected \"none\", a path, or a table with `path` and `on_close`")),
+        raw::Output::Text(text) => return Ok(file(text.clone(), OnClose::Keep)),
+        raw::Output::Table(table) => table,
+    };
+    let (mut path, mut on_close) = (None, OnClose::Keep);
+    for (key, value) in table {
+        let bad = |reason: &str| Err(Bad::new(value.span(), reason));
+        match (key.get_ref().as_str(), value.get_ref().as_str()) {
+            ("path", Some(text)) if !text.is_empty() => path = Some(text.to_owned()),
+            ("on_close" | "mode", Some("none")) => on_close = OnClose::Keep,
+            ("on_close" | "mode", Some("rm-if-finished")) => on_close = OnClose::RemoveIfFinished,
+            ("path", _) => return bad("`path` is a text that is not empty"),
+            ("on_close" | "mode", _) => return bad("`on_close` is \"none\" or \"rm-if-finished\""),
+            (other, _) => {
+                return Err(Bad::new(key.span(), format!("unknown field `{other}`, expected `path` or `on_close`")));
+            }
+        }
     }
+    Ok(file(path.unwrap_or_else(usual), on_close))
 }

@@ -8,7 +8,7 @@ use super::{FileLog, rebuilt::rebuilt};
 use crate::{
     output::Output,
     server::{Server, unexpected},
-    view::{EventLine, EventLines, Reorder, event_line},
+    view::{EventLine, EventLines, Reorder},
 };
 
 /// Lines that are held back so that they come in the order of their times.
@@ -35,13 +35,10 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         other => return Err(unexpected(other).into()),
     };
     let mut printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
-    let from = match journal(server, &info).await? {
-        Some(mut log) => {
-            while log.tell(&mut printer.told, &mut printer.lines)? {
-                // A stop belongs to an earlier life of the server.
-                printer.lines.retain(|(_, line)| line["type"] != "server-stop");
-                printer.print(out)?;
-            }
+    let mut log = journal(server, &info).await?;
+    let from = match &mut log {
+        Some(log) => {
+            printer.read(log, out)?;
             log.next_seq()
         }
         None => Seq(1),
@@ -58,6 +55,12 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
         while let Some(batch) = at_once(&mut stream).await {
             count += 1;
             match batch {
+                // What the server does not remember is in the file by now, behind what was read: nothing is told twice.
+                Ok(EventBatch::Reset { .. }) if let Some(log) = &mut log => {
+                    flush(server).await?;
+                    printer.read(log, out)?;
+                    stream = server.subscribe(Some(log.next_seq()), None).await?;
+                }
                 Ok(EventBatch::Events(events)) => {
                     let fresh = events.iter().filter(|event| event.at > until);
                     fresh.for_each(|event| printer.told.tell(event, &mut printer.lines));
@@ -65,7 +68,7 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
                 Ok(EventBatch::Reset { .. }) => {
                     debug!("the server does not remember all that happened; it is told by what is there now");
                     let workers = server.workers(Selector::All).await?;
-                    let jobs = server.job_details(Selector::All, false).await?;
+                    let jobs = server.whole_jobs().await?;
                     let events = rebuilt(&info, &workers, &jobs);
                     until = events.last().map_or(until, |event| event.at);
                     events.iter().for_each(|event| printer.told.tell(event, &mut printer.lines));
@@ -85,12 +88,7 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
 /// The server's journal, with everything in it that has happened, if this process can read it.
 async fn journal(server: &Server, info: &ServerInfo) -> Result<Option<FileLog>, CallError> {
     let Some(path) = &info.journal else { return Ok(None) };
-    match server.call(ClientRequest::FlushJournal).await {
-        Ok(_) => {}
-        // What could be made safe is in the file; what could not is told by the server.
-        Err(CallError::Refused(refusal)) => debug!("{refusal}"),
-        Err(error) => return Err(error),
-    }
+    flush(server).await?;
     match FileLog::open(Path::new(path)) {
         Ok(log) if log.server_uid() == Some(&info.server_uid) => Ok(Some(log)),
         Ok(_) => Ok(None),
@@ -98,6 +96,18 @@ async fn journal(server: &Server, info: &ServerInfo) -> Result<Option<FileLog>, 
             debug!("the journal cannot be read from here: {error:#}");
             Ok(None)
         }
+    }
+}
+
+async fn flush(server: &Server) -> Result<(), CallError> {
+    match server.call(ClientRequest::FlushJournal).await {
+        Ok(_) => Ok(()),
+        // What could be made safe is in the file; what could not is told by the server.
+        Err(CallError::Refused(refusal)) => {
+            debug!("{refusal}");
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -118,16 +128,26 @@ struct Printer {
 }
 
 impl Printer {
+    /// Prints what the file has behind what was read of it.
+    fn read(&mut self, log: &mut FileLog, out: &mut Output) -> anyhow::Result<()> {
+        while log.tell(&mut self.told, &mut self.lines)? {
+            // A stop belongs to an earlier life of the server.
+            self.lines.retain(|line| line.kind() != "server-stop");
+            self.print(out)?;
+        }
+        Ok(())
+    }
+
     fn print(&mut self, out: &mut Output) -> anyhow::Result<()> {
         for line in self.lines.drain(..) {
             // Another life of the server: its clock may have been set back.
-            if line.1["type"] == "server-start" {
+            if line.kind() == "server-start" {
                 while let Some(line) = self.reorder.pop() {
-                    out.raw((event_line(&line) + "\n").as_bytes())?;
+                    line.write(|line| out.raw(line.as_bytes()))?;
                 }
             }
             if let Some(line) = self.reorder.push(line) {
-                out.raw((event_line(&line) + "\n").as_bytes())?;
+                line.write(|line| out.raw(line.as_bytes()))?;
             }
         }
         Ok(())
@@ -135,7 +155,7 @@ impl Printer {
 
     fn finish(&mut self, out: &mut Output) -> anyhow::Result<()> {
         while let Some(line) = self.reorder.pop() {
-            out.raw((event_line(&line) + "\n").as_bytes())?;
+            line.write(|line| out.raw(line.as_bytes()))?;
         }
         out.flush()
     }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::{
         testing::{golden, samples},
-        view::{EventLines, event_line},
+        view::{EventLines, event_text},
     };
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
         let (mut told, mut lines) = (EventLines::default(), vec![]);
         let events = rebuilt(&samples::server(), &samples::workers(), &jobs);
         events.iter().for_each(|event| told.tell(event, &mut lines));
-        lines.sort_by_key(|(at, _)| *at);
-        golden("events_rebuilt.jsonl", &lines.iter().map(|line| event_line(line) + "\n").collect::<String>());
+        lines.sort_by_key(|line| line.at);
+        golden("events_rebuilt.jsonl", &event_text(&lines));
     }
 }

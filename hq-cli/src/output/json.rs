@@ -15,6 +15,13 @@ pub(super) fn write_pretty(writer: &mut impl Write, value: &impl Serialize) -> i
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
+/// The same as text.
+pub(super) fn pretty_json(value: &impl Serialize) -> io::Result<String> {
+    let mut text = Vec::new();
+    write_pretty(&mut text, value)?;
+    String::from_utf8(text).map_err(io::Error::other)
+}
+
 /// The same in one line, as text.
 pub(crate) fn compact_json(value: &serde_json::Value) -> String {
     let text = value.to_string();

@@ -2,7 +2,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
-use super::{ColorPolicy, Mode, Table, inert, json::write_pretty};
+use super::{ColorPolicy, JsonStream, Mode, Table, inert, json::write_pretty};
 
 /// Nobody reads standard output any more: the program ends quietly.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +102,19 @@ impl Output {
         }
         self.command = command;
         Ok(())
+    }
+
+    /// A JSON document that is written bit by bit.
+    pub(crate) fn json_stream(&mut self) -> anyhow::Result<JsonStream<'_>> {
+        let command = self.command.clone();
+        let mut json = JsonStream::new(|bytes| self.raw(bytes));
+        if let Some(command) = command {
+            json.object()?;
+            json.entry("schema", &SCHEMA)?;
+            json.entry("command", &command)?;
+            json.key("data")?;
+        }
+        Ok(json)
     }
 
     fn document(&mut self, value: &impl Serialize) -> anyhow::Result<()> {

@@ -41,32 +41,58 @@ impl Table {
         self.row(vec![label.into(), value.into()]);
     }
 
+    /// Number of rows.
+    pub(super) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Forgets the rows.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+    }
+
     /// The drawing, each line ended.
     pub(crate) fn draw(&self, colors: bool) -> String {
         let widths = self.widths();
-        let divider: String =
-            widths.iter().map(|width| format!("+{}", "-".repeat(width + 2))).collect::<String>() + "+\n";
+        self.draw_head(&widths, colors) + &self.draw_rows(&widths, colors) + &Self::divider(&widths)
+    }
+
+    /// What stands between rows of these widths.
+    pub(super) fn divider(widths: &[usize]) -> String {
+        widths.iter().map(|width| format!("+{}", "-".repeat(width + 2))).collect::<String>() + "+\n"
+    }
+
+    /// What stands above the rows.
+    pub(super) fn draw_head(&self, widths: &[usize], colors: bool) -> String {
+        let divider = Self::divider(widths);
         let mut text = divider.clone();
         if let Some(header) = &self.header {
             let header: Vec<Line> = header.iter().map(|name| Line::plain(name)).collect();
             let header: Vec<&Line> = header.iter().collect();
-            self.draw_line(&mut text, &header, &widths, &vec![Align::Left; widths.len()], colors);
+            self.draw_line(&mut text, &header, widths, &vec![Align::Left; widths.len()], colors);
             if !self.rows.is_empty() {
                 text += &divider;
             }
         }
+        text
+    }
+
+    /// The rows.
+    pub(super) fn draw_rows(&self, widths: &[usize], colors: bool) -> String {
+        let mut text = String::new();
         let empty = Line::default();
         for row in &self.rows {
             let height = row.iter().map(|cell| cell.0.len()).max().unwrap_or(0).max(1);
             for i in 0..height {
                 let line: Vec<&Line> = row.iter().map(|cell| cell.0.get(i).unwrap_or(&empty)).collect();
-                self.draw_line(&mut text, &line, &widths, &self.align, colors);
+                self.draw_line(&mut text, &line, widths, &self.align, colors);
             }
         }
-        text + &divider
+        text
     }
 
-    fn widths(&self) -> Vec<usize> {
+    /// As wide as the widest lines.
+    pub(super) fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = match &self.header {
             Some(header) => header.iter().map(|name| name.chars().count()).collect(),
             None => vec![0; self.align.len()],

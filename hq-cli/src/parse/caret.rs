@@ -25,14 +25,18 @@ pub(crate) fn text_error(text: &str, error: &TextError) -> String {
 
 /// Shows an error in a list of ids.
 pub(crate) fn ids_error(text: &str, error: &IdListError) -> String {
-    let at = match error {
+    with_caret(text, ids_place(text, error), &error.to_string())
+}
+
+/// The byte of an error in a list of ids.
+pub(crate) fn ids_place(text: &str, error: &IdListError) -> usize {
+    match error {
         IdListError::Syntax { at }
         | IdListError::TooLarge { at }
         | IdListError::Invalid { at, .. }
         | IdListError::Step { at, .. } => *at,
         IdListError::Overlap => first_overlap(text),
-    };
-    with_caret(text, at, &error.to_string())
+    }
 }
 
 /// Where the first item begins that has a number of those before it.

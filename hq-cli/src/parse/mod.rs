@@ -12,7 +12,7 @@ mod stdio;
 mod sweep;
 mod values;
 
-pub(crate) use caret::text_error;
+pub(crate) use caret::{ids_place, text_error};
 pub(crate) use coupling::coupling;
 pub(crate) use crash_limit::crash_limit;
 pub(crate) use dependency::dependency;

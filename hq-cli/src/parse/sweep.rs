@@ -26,8 +26,8 @@ enum Item {
     Range { first: i64, last: i64, step: i64 },
 }
 
-/// Values of a range, at most: more are more than a submit can carry.
-const VALUES_MAX: u64 = 1 << 26;
+/// Values of a parameter, at most: a submit cannot carry more tasks than that, and they are made one by one.
+const VALUES_MAX: u64 = 16 << 20;
 
 /// Reads `NAME=a,b,c`, `NAME=1..10`, `NAME=0..100:25` (ranges go with other values) and `NAME=@FILE`; `\,` is a comma of a
 /// value, `\@` an `@` at its beginning.
@@ -123,8 +123,8 @@ impl Sweep {
                 Item::Text(text) => values.push(text.clone().into_bytes()),
                 Item::Range { first, last, step } => {
                     let count = (first.abs_diff(*last) / step.unsigned_abs()).saturating_add(1);
-                    if count > VALUES_MAX {
-                        anyhow::bail!("`{}` has more values than a job can have tasks", self.name);
+                    if count.saturating_add(values.len() as u64) > VALUES_MAX {
+                        anyhow::bail!("`{}` has more values than a submit can have tasks: {VALUES_MAX}", self.name);
                     }
                     values.extend((0..count as i64).map(|n| (first + n * step).to_string().into_bytes()));
                 }

@@ -1,25 +1,18 @@
-use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{
-    CrashLimit, Event, EventKind, GpuState, HardwareState, IdList, Instance, JobId, JobTarget, LossReason, Profile,
-    Request, Span, Stdio, Submit, TaskIds, TaskNumber, WallTime, WorkerConfig, WorkerId,
+    CrashLimit, Event, EventKind, GpuState, HardwareState, Instance, JobId, JobTarget, LossReason, Profile, Request,
+    Span, Stdio, Submit, TaskIds, TaskNumber, WallTime, WorkerConfig, WorkerId,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
+    EventLine,
     explain::span_json,
     program::{Body, body, lossy},
     requests::quantity_json,
     worker_json::resources,
 };
-use crate::output::{compact_json, rfc3339};
-
-/// Tasks in one line, at most.
-const TASKS_MAX: usize = 10_000;
-
-/// A line of the event log: when, and what.
-pub(crate) type EventLine = (WallTime, Value);
-
 /// Turns events into the lines that readers of event logs know, each task by itself.
 ///
 /// It remembers which runs were said to have started: of what starts and ends between two reports of its worker, the
@@ -35,7 +28,7 @@ impl EventLines {
     /// Puts the lines of an event into `lines`.
     pub(crate) fn tell(&mut self, event: &Event, lines: &mut Vec<EventLine>) {
         let at = event.at;
-        let mut line = |kind: &str, fields: Value| lines.push((at, typed(kind, fields)));
+        let mut line = |kind: &str, fields: Value| lines.push(EventLine::one(at, typed(kind, fields)));
         match &event.kind {
             EventKind::ServerStarted { server_uid } => line("server-start", json!({ "server_uid": server_uid })),
             EventKind::WorkerConnected { worker, config } => {
@@ -81,9 +74,10 @@ impl EventLines {
                 for end in tasks {
                     if !self.started.remove(&(*job, end.task, end.instance)) {
                         let start = started(*job, end.task, end.instance, *variant, workers);
-                        lines.push((end.started, typed("task-started", start)));
+                        lines.push(EventLine::one(end.started, typed("task-started", start)));
                     }
-                    lines.push((end.ended, typed("task-finished", json!({ "job": job, "task": end.task }))));
+                    let finished = typed("task-finished", json!({ "job": job, "task": end.task }));
+                    lines.push(EventLine::one(end.ended, finished));
                 }
             }
             EventKind::TaskFailed { job, task, error, run } => {
@@ -91,12 +85,17 @@ impl EventLines {
                     && !self.started.remove(&(*job, *task, run.instance))
                 {
                     let start = started(*job, *task, run.instance, run.variant, &run.workers);
-                    lines.push((run.started, typed("task-started", start)));
+                    lines.push(EventLine::one(run.started, typed("task-started", start)));
                 }
-                lines.push((at, typed("task-failed", json!({ "job": job, "task": task, "error": error }))));
+                let failed = typed("task-failed", json!({ "job": job, "task": task, "error": error }));
+                lines.push(EventLine::one(at, failed));
             }
-            EventKind::TasksCanceled { job, tasks } => lines.extend(many("task-canceled", at, *job, tasks)),
-            EventKind::TasksAborted { job, tasks } => lines.extend(many("task-aborted", at, *job, tasks)),
+            EventKind::TasksCanceled { job, tasks } => {
+                lines.push(EventLine::many(at, "task-canceled", *job, tasks.clone()));
+            }
+            EventKind::TasksAborted { job, tasks } => {
+                lines.push(EventLine::many(at, "task-aborted", *job, tasks.clone()));
+            }
             EventKind::TaskNotify { job, task, worker, message } => {
                 let task = json!({ "job_id": job, "job_task_id": task });
                 line("notify", json!({ "task_id": task, "worker_id": worker, "message": message }));
@@ -116,17 +115,13 @@ impl EventLines {
     }
 }
 
-/// A line as it is written, without its end.
-pub(crate) fn event_line((at, event): &EventLine) -> String {
-    compact_json(&json!({ "event": event, "time": rfc3339(*at) }))
-}
-
 /// The line that ends the log of a server that was stopped.
 pub(crate) fn server_stop(at: WallTime) -> EventLine {
-    (at, typed("server-stop", json!({})))
+    EventLine::one(at, typed("server-stop", json!({})))
 }
 
-fn typed(kind: &str, mut fields: Value) -> Value {
+/// An event with its type.
+pub(super) fn typed(kind: &str, mut fields: Value) -> Value {
     if let Value::Object(map) = &mut fields {
         map.insert("type".to_owned(), kind.into());
     }
@@ -147,11 +142,6 @@ fn started(job: JobId, task: TaskNumber, instance: Instance, variant: u8, worker
         fields.insert("variant".to_owned(), json!(variant));
     }
     fields.into()
-}
-
-fn many(kind: &str, at: WallTime, job: JobId, tasks: &IdList) -> Vec<EventLine> {
-    let tasks: Vec<Value> = tasks.iter().map(|task| json!({ "job_id": job, "job_task_id": task })).collect();
-    tasks.chunks(TASKS_MAX).map(|part| (at, typed(kind, json!({ "tasks": part })))).collect()
 }
 
 const fn loss(reason: LossReason) -> &'static str {
@@ -263,36 +253,6 @@ fn hardware(state: &HardwareState) -> Value {
     })
 }
 
-/// Sorts lines by time as they come, as far as a bounded memory goes: what a worker reports is a little older than what
-/// the server itself saw before. Lines of one moment keep their order.
-#[derive(Debug)]
-pub(crate) struct Reorder {
-    waiting: BTreeMap<(WallTime, u64), Value>,
-    count: u64,
-    room: usize,
-}
-
-impl Reorder {
-    /// Holds back so many lines.
-    pub(crate) const fn new(room: usize) -> Self {
-        Self { waiting: BTreeMap::new(), count: 0, room }
-    }
-
-    /// Takes a line; gives the earliest one where there are too many.
-    pub(crate) fn push(&mut self, (at, event): EventLine) -> Option<EventLine> {
-        self.count += 1;
-        if let Entry::Vacant(place) = self.waiting.entry((at, self.count)) {
-            place.insert(event);
-        }
-        if self.waiting.len() > self.room { self.pop() } else { None }
-    }
-
-    /// The earliest line.
-    pub(crate) fn pop(&mut self) -> Option<EventLine> {
-        self.waiting.pop_first().map(|((at, _), event)| (at, event))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,7 +261,7 @@ mod tests {
     fn text(events: &[Event]) -> String {
         let (mut told, mut lines) = (EventLines::default(), vec![]);
         events.iter().for_each(|event| told.tell(event, &mut lines));
-        lines.iter().map(|line| event_line(line) + "\n").collect()
+        crate::view::event_text(&lines)
     }
 
     #[test]
@@ -314,24 +274,5 @@ mod tests {
         let text = text(&samples::events());
         let of = |kind: &str| text.matches(&format!(r#""type":"{kind}""#)).count();
         assert_eq!(of("task-started"), of("task-finished") + of("task-failed"));
-    }
-
-    #[test]
-    fn many_tasks_are_several_lines() {
-        let lines = many("task-canceled", WallTime(0), JobId(1), &IdList::range(0, 25_000));
-        let counts: Vec<_> = lines.iter().map(|(_, line)| line["tasks"].as_array().map_or(0, Vec::len)).collect();
-        assert_eq!(counts, [10_000, 10_000, 5_000]);
-    }
-
-    #[test]
-    fn lines_are_sorted_within_a_window() {
-        let mut reorder = Reorder::new(2);
-        let mut order = vec![];
-        for (time, name) in [(5, "a"), (3, "b"), (5, "c"), (4, "d"), (9, "e")] {
-            order.extend(reorder.push((WallTime(time), json!(name))));
-        }
-        order.extend(std::iter::from_fn(|| reorder.pop()));
-        let names: Vec<_> = order.iter().filter_map(|(_, name)| name.as_str()).collect();
-        assert_eq!(names, ["b", "d", "a", "c", "e"]);
     }
 }

@@ -1,6 +1,4 @@
-use std::collections::BTreeSet;
-
-use hq_core::{JobDetail, ProgramSpec, Submit, TaskCounts, TaskState, WallTime, WorkerId};
+use hq_core::{JobDetail, ProgramSpec, Submit, TaskCounts, TaskInfo, TaskState, WallTime};
 
 use super::{
     host_names,
@@ -26,8 +24,35 @@ const ORDER: [TaskState; 6] = [
     TaskState::Aborted,
 ];
 
+/// What is shown of a job, gathered from its pieces: of its tasks only those that are named.
+#[derive(Debug)]
+pub(crate) struct JobOutline {
+    /// The job with its submits, and the names of all workers that ran its tasks.
+    pub(crate) detail: JobDetail,
+    /// The first tasks that failed.
+    failures: Vec<TaskInfo>,
+}
+
+impl JobOutline {
+    /// Of the first piece.
+    pub(crate) fn new(piece: JobDetail) -> Self {
+        let nothing = JobDetail { tasks: vec![], rest: vec![], workers: vec![], ..piece.clone() };
+        let mut outline = Self { detail: nothing, failures: vec![] };
+        outline.add(piece);
+        outline
+    }
+
+    /// Adds a later piece.
+    pub(crate) fn add(&mut self, piece: JobDetail) {
+        let room = FAILURES_MAX.saturating_sub(self.failures.len());
+        self.failures.extend(piece.tasks.into_iter().filter(|task| task.state == TaskState::Failed).take(room));
+        self.detail.append(JobDetail { submits: vec![], tasks: vec![], rest: vec![], ..piece });
+    }
+}
+
 /// All about a job, as it is at `now`.
-pub(crate) fn job_details(detail: &JobDetail, now: WallTime) -> Table {
+pub(crate) fn job_details(outline: &JobOutline, now: WallTime) -> Table {
+    let detail = &outline.detail;
     let info = &detail.info;
     let mut table = Table::vertical();
     table.entry("ID", info.id.to_string());
@@ -107,43 +132,54 @@ fn bar(counts: &TaskCounts) -> Line {
 
 /// Names of all machines that ran tasks, by worker.
 fn workers(detail: &JobDetail) -> String {
-    let ids: BTreeSet<WorkerId> = detail.tasks.iter().flat_map(|task| task.workers.iter().copied()).collect();
-    let names: Vec<&str> = detail.workers.iter().filter(|(id, _)| ids.contains(id)).map(|(_, name)| &**name).collect();
+    let names: Vec<&str> = detail.workers.iter().map(|(_, name)| &**name).collect();
     let shown = names[..names.len().min(HOSTS_MAX)].join(",");
     if names.len() > HOSTS_MAX { format!("{shown}, … ({} total)", names.len()) } else { shown }
 }
 
 /// The first failures of a job in a table, and a line that counts them; nothing where none failed.
-pub(crate) fn job_failures(detail: &JobDetail) -> Option<(Table, String)> {
-    let failed = || detail.tasks.iter().filter(|task| task.state == TaskState::Failed);
-    let total = failed().count();
+pub(crate) fn job_failures(outline: &JobOutline) -> Option<(Table, String)> {
+    let total = outline.detail.info.counts.failed;
     if total == 0 {
         return None;
     }
     let mut table = Table::horizontal(&[("Task ID", Align::Left), ("Worker", Align::Left), ("Error", Align::Left)]);
-    for task in failed().take(FAILURES_MAX) {
+    for task in &outline.failures {
         table.row(vec![
             task.number.to_string().into(),
-            host_names(detail, task).into_iter().map(str::to_owned).collect(),
+            host_names(&outline.detail, task).into_iter().map(str::to_owned).collect(),
             task.error.as_deref().unwrap_or_default().into(),
         ]);
     }
-    let shown = if total > FAILURES_MAX { format!(" ({FAILURES_MAX} shown)") } else { String::new() };
+    let shown = if total > FAILURES_MAX as u64 { format!(" ({FAILURES_MAX} shown)") } else { String::new() };
     Some((table, format!("{total} tasks failed.{shown}")))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use hq_core::WorkerId;
+
     use super::*;
     use crate::testing::{golden, samples};
 
     fn text(detail: &JobDetail, now: u64) -> String {
         let now = WallTime(detail.info.submitted.0 + now);
-        let mut text = job_details(detail, now).draw(false);
-        if let Some((table, line)) = job_failures(detail) {
+        let outline = JobOutline::new(only_used(detail));
+        let mut text = job_details(&outline, now).draw(false);
+        if let Some((table, line)) = job_failures(&outline) {
             text += &format!("{}{line}\n", table.draw(false));
         }
         text
+    }
+
+    /// As a server tells it.
+    fn only_used(detail: &JobDetail) -> JobDetail {
+        let mut detail = detail.clone();
+        let ids: BTreeSet<WorkerId> = detail.tasks.iter().flat_map(|task| task.workers.iter().copied()).collect();
+        detail.workers.retain(|(id, _)| ids.contains(id));
+        detail
     }
 
     #[test]
@@ -192,8 +228,11 @@ mod tests {
     fn only_five_failures_are_shown() {
         let mut detail = samples::failed_job();
         let task = detail.tasks[0].clone();
-        detail.tasks = vec![task; 7];
-        let (table, line) = job_failures(&detail).expect("failures");
+        detail.tasks = vec![task.clone(); 2];
+        detail.info.counts.failed = 7;
+        let mut outline = JobOutline::new(detail.clone());
+        outline.add(JobDetail { tasks: vec![task; 5], ..detail });
+        let (table, line) = job_failures(&outline).expect("failures");
         assert_eq!(line, "7 tasks failed. (5 shown)");
         assert_eq!(table.draw(false).matches("Cannot execute").count(), 5);
     }

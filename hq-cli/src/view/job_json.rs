@@ -1,5 +1,4 @@
 use hq_core::{CrashLimit, JobDetail, JobInfo, Pin, Profile, ProgramSpec, Span, Submit};
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -7,9 +6,8 @@ use super::{
     program::{Paths, common_paths, lossy},
     requests::requests_json,
     state::task_state_json,
-    task_rows,
 };
-use crate::output::rfc3339;
+use crate::output::{JsonStream, rfc3339};
 
 /// A job in a line.
 pub(crate) fn job_info_json(job: &JobInfo) -> Value {
@@ -31,33 +29,21 @@ pub(crate) fn job_info_json(job: &JobInfo) -> Value {
     })
 }
 
-/// A job with all it is made of; its tasks are written one by one.
-pub(crate) fn job_detail_json(detail: &JobDetail) -> impl Serialize + '_ {
-    #[derive(Serialize)]
-    struct Job<'a> {
-        info: Value,
-        max_fails: Option<u32>,
-        started_at: String,
-        finished_at: Option<String>,
-        submits: Vec<Value>,
-        tasks: Tasks<'a>,
+/// Begins a job with all it is made of; its tasks come next, and the end of their array and of the object.
+pub(crate) fn begin_job_json(detail: &JobDetail, json: &mut JsonStream<'_>) -> anyhow::Result<()> {
+    json.object()?;
+    json.entry("info", &job_info_json(&detail.info))?;
+    json.entry("max_fails", &detail.info.spec.max_fails)?;
+    json.entry("started_at", &rfc3339(detail.info.submitted))?;
+    json.entry("finished_at", &detail.info.ended.map(rfc3339))?;
+    json.key("submits")?;
+    json.array()?;
+    for info in &detail.submits {
+        submit_json(detail, &info.submit, json)?;
     }
-    Job {
-        info: job_info_json(&detail.info),
-        max_fails: detail.info.spec.max_fails,
-        started_at: rfc3339(detail.info.submitted),
-        finished_at: detail.info.ended.map(rfc3339),
-        submits: detail.submits.iter().map(|info| submit_json(detail, &info.submit)).collect(),
-        tasks: Tasks(detail),
-    }
-}
-
-struct Tasks<'a>(&'a JobDetail);
-
-impl Serialize for Tasks<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(task_rows(self.0, |_, _| true).iter().map(|row| task_json(self.0, row)))
-    }
+    json.close()?;
+    json.key("tasks")?;
+    json.array()
 }
 
 /// A task. One that has not started has an id and a state only.
@@ -90,21 +76,27 @@ pub(crate) fn task_json(detail: &JobDetail, row: &TaskRow<'_>) -> Value {
     task.into()
 }
 
-fn submit_json(detail: &JobDetail, submit: &Submit) -> Value {
-    let Some(profile) = submit.profiles.first() else { return json!({ "graph": [] }) };
-    match body(submit) {
-        Body::Array(spec) | Body::Template(spec, _) => {
-            let paths = common_paths(&spec, detail.info.id, &detail.server_uid);
-            json!({ "array": description(&spec, paths, profile) })
+fn submit_json(detail: &JobDetail, submit: &Submit, json: &mut JsonStream<'_>) -> anyhow::Result<()> {
+    let body = body(submit);
+    json.object()?;
+    match (&body, submit.profiles.first()) {
+        (Body::Array(spec) | Body::Template(spec, _), Some(profile)) => {
+            let paths = common_paths(spec, detail.info.id, &detail.server_uid);
+            json.entry("array", &description(spec, paths, profile))?;
         }
-        body @ (Body::Graph | Body::Other) => {
+        (_, profile) => {
+            json.key("graph")?;
+            json.array()?;
             let task = |index| {
                 let spec = body.program(submit, index)?;
                 Some(description(&spec, Paths::as_given(&spec), submit.profile(index)))
             };
-            json!({ "graph": (0..submit.ids.count()).map_while(task).collect::<Vec<_>>() })
+            let count = if profile.is_some() { submit.ids.count() } else { 0 };
+            (0..count).map_while(task).try_for_each(|task| json.value(&task))?;
+            json.close()?;
         }
     }
+    json.close()
 }
 
 /// What a task is.
@@ -137,26 +129,44 @@ fn description(spec: &ProgramSpec, paths: Paths, profile: &Profile) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
+
     use super::*;
-    use crate::testing::{golden, samples};
+    use crate::{
+        testing::{golden, samples},
+        view::{TaskFilter, task_rows},
+    };
 
     fn pretty(value: &impl Serialize) -> String {
         serde_json::to_string_pretty(value).expect("JSON") + "\n"
+    }
+
+    fn whole(detail: &JobDetail) -> String {
+        let mut text = Vec::new();
+        let mut json = JsonStream::new(|bytes| {
+            text.extend_from_slice(bytes);
+            Ok(())
+        });
+        begin_job_json(detail, &mut json).expect("written");
+        let rows = task_rows(detail, &TaskFilter::default());
+        rows.for_each(|row| json.value(&task_json(detail, &row)).expect("written"));
+        json.end().expect("written");
+        String::from_utf8(text).expect("UTF-8")
     }
 
     #[test]
     fn documents() {
         let jobs: Vec<Value> = samples::jobs().iter().map(job_info_json).collect();
         golden("job_list.json", &pretty(&jobs));
-        golden("job_info_array.json", &pretty(&job_detail_json(&samples::running_array())));
-        golden("job_info_failed.json", &pretty(&job_detail_json(&samples::failed_job())));
-        golden("job_info_graph.json", &pretty(&job_detail_json(&samples::graph_job())));
+        golden("job_info_array.json", &whole(&samples::running_array()));
+        golden("job_info_failed.json", &whole(&samples::failed_job()));
+        golden("job_info_graph.json", &whole(&samples::graph_job()));
     }
 
     #[test]
     fn a_waiting_task_has_id_and_state_only() {
         let detail = samples::running_array();
-        let rows = task_rows(&detail, |number, _| number.0 == 19);
-        assert_eq!(task_json(&detail, &rows[0]), json!({"id": 19, "state": "waiting"}));
+        let row = task_rows(&detail, &TaskFilter::default()).last().expect("a task");
+        assert_eq!(task_json(&detail, &row), json!({"id": 19, "state": "waiting"}));
     }
 }

@@ -1,8 +1,10 @@
 //! What data of the engine looks like, as text and as JSON. Pure: the same data gives the same text; the moment of
 //! looking is an argument.
 
+mod aborted;
 mod dump;
 mod event_json;
+mod event_line;
 mod explain;
 mod job_info;
 mod job_json;
@@ -24,13 +26,17 @@ mod worker_info;
 mod worker_json;
 mod worker_list;
 
-pub(crate) use dump::dump_json;
-pub(crate) use event_json::{EventLine, EventLines, Reorder, event_line, server_stop};
+pub(crate) use aborted::{abort_reason, awaited_jobs, why_aborted};
+pub(crate) use dump::{LiveTasks, dump_rest, dump_tasks};
+pub(crate) use event_json::{EventLines, server_stop};
+#[cfg(test)]
+pub(crate) use event_line::event_text;
+pub(crate) use event_line::{EventLine, Reorder};
 pub(crate) use explain::{explanation, explanation_json};
-pub(crate) use job_info::{job_details, job_failures};
-pub(crate) use job_json::{job_detail_json, job_info_json, task_json};
+pub(crate) use job_info::{JobOutline, job_details, job_failures};
+pub(crate) use job_json::{begin_job_json, job_info_json, task_json};
 pub(crate) use job_list::{JobFilter, job_list, job_summary, job_summary_json, job_summary_lines, quiet_line};
-pub(crate) use job_tasks::{TaskRow, ids_text, task_rows};
+pub(crate) use job_tasks::{TaskFilter, TaskRow, TaskRuns, row_count, task_rows, unknown_tasks};
 pub(crate) use placement::{host_names, locate};
 pub(crate) use program::{Body, Target, body, final_paths};
 pub(crate) use resources::{resource_description, resource_summary};
@@ -39,7 +45,7 @@ pub(crate) use simulation::{
     Simulated, cluster_text, simulation_json, simulation_line, simulation_table, simulation_title,
 };
 pub(crate) use task_info::task_details;
-pub(crate) use task_list::{has_cut_error, task_list};
+pub(crate) use task_list::{TaskTable, is_cut};
 pub(crate) use why::why;
 pub(crate) use worker_info::worker_details;
 pub(crate) use worker_json::{resources as resources_json, worker_json};

@@ -7,7 +7,7 @@ use super::{
     program_cells::{command, environment, pin},
     requests::request_lines,
     state::task_color,
-    task_list::task_makespan,
+    task_list::{error_of, task_makespan},
 };
 use crate::output::{Cell, Table, date_local};
 
@@ -55,8 +55,8 @@ pub(crate) fn task_details(
         let on: Vec<String> = submit.deps.of(index).map(|(task, _)| task.to_string()).collect();
         table.entry("Dependencies", on.join(","));
     }
-    let error = row.info.and_then(|info| info.error.as_deref()).unwrap_or_default();
-    table.entry("Error", if verbose { error.to_owned() } else { cut(error) });
+    let error = error_of(detail, row);
+    table.entry("Error", if verbose { error.into_owned() } else { cut(&error) });
     table
 }
 
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
     use crate::{
         testing::{golden, samples},
-        view::task_rows,
+        view::{TaskFilter, task_rows},
     };
 
     fn text(detail: &JobDetail, task: u32) -> String {
-        let rows = task_rows(detail, |number, _| number.0 == task);
-        task_details(detail, &rows[0], samples::TASK_LIST_NOW, &TimeZone::UTC, false).draw(false)
+        let row = task_rows(detail, &TaskFilter::default()).find(|row| row.number.0 == task).expect("a task");
+        task_details(detail, &row, samples::TASK_LIST_NOW, &TimeZone::UTC, false).draw(false)
     }
 
     #[test]

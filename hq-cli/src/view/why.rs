@@ -58,6 +58,11 @@ fn standing(explained: &Explanation) -> String {
         }
         Standing::HeldBack => "would fit, but the places are kept for tasks that come first.".to_owned(),
         Standing::Due => "starts in the next moment.".to_owned(),
+        Standing::Suspended { worker } => {
+            format!(
+                "is on worker {worker}, which has lost its connection: it goes on there, or waits again if that does not return in time."
+            )
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use hq_core::{Amount, OnServerLost, ResourceKind, Span, WorkerInfo, WorkerResources, WorkerRuntime};
+use hq_core::{Amount, ResourceKind, Span, WorkerInfo, WorkerResources, WorkerRuntime};
 use serde_json::{Value, json};
 
 use super::worker_info::data_provider;
@@ -19,10 +19,7 @@ pub(crate) fn worker_json(worker: &WorkerInfo, runtime: bool) -> Value {
             "group": config.group,
             "listen_address": data_provider(worker),
             "resources": resources(&config.resources),
-            "on_server_lost": match config.on_server_lost {
-                OnServerLost::Stop => "stop",
-                OnServerLost::FinishRunning => "finish-running",
-            },
+            "on_server_lost": config.on_server_lost.label(),
             "min_utilization": f64::from(config.min_utilization) / Amount::PARTS as f64,
         },
         "allocation": config.allocation.as_ref().map(|job| json!({ "manager": job.manager, "id": job.id })),

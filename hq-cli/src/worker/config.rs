@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use hq_core::{BatchJob, OnServerLost, ResourceDef, ResourceName, Span, WorkerConfig, WorkerResources};
+use hq_engine::serve::hostname;
 use tempfile::TempDir;
 
 use super::{Search, find};
@@ -129,12 +130,6 @@ fn resources(
         None => bail!("You have to specify --cpus explicitly when opting out of CPU automatic detection"),
     }
     Ok(resources)
-}
-
-fn hostname() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
 /// The directory of a worker; one that was made for it goes with it.

@@ -178,6 +178,18 @@ impl WorkerResources {
         Ok(self)
     }
 
+    /// At most as many bytes are in their encoding.
+    pub(crate) fn weight(&self) -> usize {
+        let labels = |labels: &[String]| labels.iter().map(|label| label.len() + 2).sum::<usize>() + 4;
+        let kind = |kind: &ResourceKind| match kind {
+            ResourceKind::List(list) => labels(list),
+            ResourceKind::Groups(groups) => groups.iter().map(|group| labels(group)).sum(),
+            ResourceKind::Range { .. } | ResourceKind::Sum(_) => 16,
+        };
+        let defs = self.resources.iter().map(|def| 8 + def.name.as_str().len() + kind(&def.kind));
+        defs.sum::<usize>() + 32 * self.coupling.len()
+    }
+
     /// The resources, sorted by name.
     pub fn resources(&self) -> &[ResourceDef] {
         &self.resources

@@ -19,6 +19,8 @@ pub(crate) enum Input {
     Ask { id: RequestId, request: ClientRequest, answer: Answer },
     /// Run this worker in here.
     Worker(WorkerTask),
+    /// What became of the journal.
+    Pruned { link: LinkId, id: RequestId, result: Result<(), String> },
     /// Take peers in from here on.
     Serve { serving: Serving, listeners: Vec<(Box<dyn Listener>, Role)> },
 }

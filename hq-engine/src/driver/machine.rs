@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Seq, Tick};
-use hq_journal::{Journal, Urgency};
+use hq_journal::{Journal, Keep, OnCondensed, Urgency};
 use hq_node::{ServerInput, ServerNode, ServerOutput};
 use hq_scheduler::Scheduler;
 
@@ -96,6 +96,14 @@ impl Machine {
     /// Number of the next record, which is that of the next event.
     pub(super) const fn next_seq(&self) -> Seq {
         self.next
+    }
+
+    /// Lets the journal leave out what is over.
+    pub(super) fn prune(&mut self, done: OnCondensed) {
+        match &mut self.journal {
+            Some(journal) => journal.condense(Keep::Unfinished, done),
+            None => drop(done), // the machine refuses it
+        }
     }
 
     /// Lets go of the journal when everything in it is safe.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use hq_core::{Call, ClientReply, ClientRequest, Fact, LinkId, Reply, RequestId, Seq, Tick};
-use hq_journal::Journal;
+use hq_journal::{Condensed, Journal};
 use hq_node::{PeerRole, ServerInput, ServerNode, ServerOutput};
 use hq_transport::{Listener, Role, Versions, memory};
 use tokio::{
@@ -152,6 +152,7 @@ impl Driver {
                 self.workers.spawn(worker, theirs);
                 self.take(now, Input::Attach { link: ours, role: Role::Worker });
             }
+            Input::Pruned { link, id, result } => self.machine.tell(now, ServerInput::Pruned { link, id, result }),
             Input::Serve { serving, listeners } => {
                 self.serving = Some(serving);
                 for (listener, role) in listeners {
@@ -186,6 +187,10 @@ impl Driver {
                     self.has_stopped = true;
                     return;
                 }
+                ServerOutput::Prune { link, id } => {
+                    self.prune(link, id);
+                    continue;
+                }
                 ServerOutput::Warn(text) => {
                     tracing::warn!("{text}");
                     continue;
@@ -199,6 +204,21 @@ impl Driver {
                 self.machine.tell_down(now, link);
             }
         }
+    }
+
+    fn prune(&mut self, link: LinkId, id: RequestId) {
+        let inputs = self.sender.clone();
+        self.machine.prune(Box::new(move |result| {
+            match &result {
+                Ok(Condensed { before, after }) => tracing::info!("the journal had {before} bytes and has {after}"),
+                Err(error) => tracing::warn!("{error}"),
+            }
+            let result = result.map(drop).map_err(|error| error.to_string());
+            // Nobody waits any more where the driver has ended.
+            if let Some(inputs) = inputs.upgrade() {
+                let _ = inputs.blocking_send(Input::Pruned { link, id, result });
+            }
+        }));
     }
 
     fn deliver(&mut self, mut reply: Reply) {

@@ -25,6 +25,7 @@ impl Signals {
                 signals.durable.fetch_max(seq.0, Ordering::AcqRel);
                 signals.wake.notify_one();
             }
+            Durability::Trouble(text) => tracing::warn!("{text}"),
             Durability::Failed(reason) => signals.fail_journal(reason),
         })
     }

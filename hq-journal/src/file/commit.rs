@@ -1,62 +1,264 @@
 //! Group commit: all that is queued becomes one write and one sync.
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::queue::{Durable, Queue};
-use crate::{Durability, OnDurable};
+use hq_core::{Epoch, Seq};
 
-/// What the thread does to the disk; a trait so that tests can make it fail.
-pub(super) trait Disk {
-    fn write(&self, bytes: &[u8], at: u64) -> io::Result<()>;
-    fn sync(&self) -> io::Result<()>;
-    fn cut(&self, len: u64) -> io::Result<()>;
-}
-
-impl Disk for Arc<File> {
-    fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(bytes, at)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
-    }
-
-    fn cut(&self, len: u64) -> io::Result<()> {
-        self.set_len(len)
-    }
-}
+use super::{
+    condense::{Exchange, Workshop},
+    fresh::Fresh,
+    header::{Header, NOTICE_AT, Notice},
+    queue::{Queue, Work},
+    scan::Section,
+    segment::{Segment, beside, is_sealed, read_beginning},
+};
+use crate::{AppendError, CondenseError, Durability, OnDurable, storage::Storage};
 
 /// A buffer that a burst made larger than this is given back.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Writes until the queue is closed or the disk fails.
+/// The thread that writes.
 ///
-/// After a failure nothing is tried again: a sync that failed may have dropped the pages, and a second one would call them
-/// safe. The file is cut back to what is safe, so that nothing which was never acknowledged is found there later.
-///
-/// `path` is for people.
-pub(super) fn run(queue: &Queue, disk: &impl Disk, path: &Path, on_durable: &OnDurable) {
-    let guard = FailOnUnwind(queue);
-    let failed = |action| move |error| format!("cannot {action} the journal `{}`: {error}", path.display());
-    let mut durable = queue.durable();
-    let mut bytes = Vec::new();
-    while let Some(seq) = queue.take(&mut bytes) {
-        let written = disk.write(&bytes, durable.end).map_err(failed("write to"));
-        let synced = written.and_then(|()| disk.sync().map_err(failed("sync")));
-        if let Err(reason) = synced {
-            queue.fail(&reason);
-            let _ = disk.cut(durable.end); // the next opening finds a torn tail, where this fails too
-            on_durable(Durability::Failed(reason));
-            break;
+/// A sync that failed may have dropped the pages, and a second one would call them safe: what it was to make safe is written
+/// to a new file, once. Where that fails too, or anything else, nothing is tried again, and the file is cut back to what is
+/// safe, so that nothing which was never acknowledged is found there later.
+pub(super) struct Writer {
+    pub(super) workshop: Arc<Workshop>,
+    pub(super) active: Segment,
+    /// Epoch of the last record that is safe.
+    pub(super) epoch: Epoch,
+    /// Past this length the file is sealed.
+    pub(super) seal_at: u64,
+}
+
+/// Why another file did not take the place of the active one.
+enum Refused {
+    /// All is as it was.
+    AsBefore(io::Error),
+    /// Nobody knows which of the two is found after a crash, or somebody else has the journal.
+    Lost(AppendError),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::AsBefore(error)
+    }
+}
+
+impl Writer {
+    /// Writes until the queue is closed or the disk fails.
+    pub(super) fn run(mut self) {
+        let workshop = self.workshop.clone();
+        let guard = FailOnUnwind(&workshop.queue);
+        let mut bytes = Vec::new();
+        while let Some(work) = workshop.queue.take(&mut bytes) {
+            let done = match work {
+                Work::Write { last, epoch } => self.commit(&bytes, last, epoch),
+                Work::Exchange(exchange) => self.exchange(exchange),
+            };
+            if let Err(error) = done {
+                workshop.queue.fail(&error);
+                if !matches!(error, AppendError::TakenOver { .. }) {
+                    let _ = self.active.file.set_size(self.active.end); // the next opening finds a torn tail else
+                }
+                (workshop.on_durable)(Durability::Failed(error.to_string()));
+                break;
+            }
+            if bytes.capacity() > KEPT_BYTES {
+                bytes = Vec::new();
+            }
         }
-        durable = Durable { seq, end: durable.end + bytes.len() as u64 };
-        queue.done(durable);
-        on_durable(Durability::UpTo(seq));
-        if bytes.capacity() > KEPT_BYTES {
-            bytes = Vec::new();
+        std::mem::forget(guard);
+        if workshop.queue.failure().is_none() {
+            let notice = Notice::now(self.active.end).encode();
+            let _ = self.active.file.write_at(&notice, NOTICE_AT as u64).and_then(|()| self.active.file.sync());
+            // The next one need not wait for readers that still have it open.
+            self.active.file.unlock();
         }
     }
-    std::mem::forget(guard);
+
+    fn commit(&mut self, bytes: &[u8], last: Seq, epoch: Epoch) -> Result<(), AppendError> {
+        let written = self.active.file.write_at(bytes, self.active.end);
+        written.map_err(|error| self.failed("write to", &error))?;
+        match self.active.file.sync() {
+            Ok(()) => self.active.end += bytes.len() as u64,
+            Err(error) => self.rescue(bytes, &error)?,
+        }
+        self.check_place()?;
+        (self.active.next, self.epoch) = (last.next(), epoch);
+        self.workshop.queue.done(last, self.active.end);
+        (self.workshop.on_durable)(Durability::UpTo(last));
+        if self.active.end >= self.seal_at && !self.workshop.is_pruning() {
+            self.seal()?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> AppendError {
+        AppendError::Failed {
+            reason: format!("cannot {action} the journal `{}`: {error}", self.workshop.path.display()),
+        }
+    }
+
+    /// Nothing is safe in a file that nobody would find.
+    fn check_place(&self) -> Result<(), AppendError> {
+        let Workshop { storage, path, .. } = &*self.workshop;
+        if storage.identity(path).ok() == self.active.file.identity().ok() {
+            return Ok(());
+        }
+        let there = storage.open(path, crate::storage::How::Read).ok();
+        let notice = there.and_then(|file| read_beginning(path, &*file).ok()?.1);
+        Err(AppendError::TakenOver { holder: notice.map(|notice| notice.holder) })
+    }
+
+    /// Writes to a new file what a sync may have lost.
+    fn rescue(&mut self, bytes: &[u8], why: &io::Error) -> Result<(), AppendError> {
+        let header = Header::new(self.active.next, self.epoch);
+        let write = || {
+            let mut fresh = self.fresh("next", header)?;
+            fresh.write(bytes)?;
+            fresh.finish(false)?;
+            Ok(fresh)
+        };
+        let result = write().map_err(Refused::AsBefore).and_then(|fresh| self.replace(fresh, header));
+        let again = match result {
+            Ok(()) => {
+                let path = self.workshop.path.display();
+                let text = format!("the journal `{path}` could not be synced ({why}) and goes on in a new file");
+                (self.workshop.on_durable)(Durability::Trouble(text));
+                return Ok(());
+            }
+            Err(Refused::Lost(error)) => return Err(error),
+            Err(Refused::AsBefore(again)) => again,
+        };
+        let AppendError::Failed { reason } = self.failed("sync", why) else { return Ok(()) };
+        Err(AppendError::Failed { reason: format!("{reason}, nor go on in a new file: {again}") })
+    }
+
+    /// Lets the active file be, and goes on in a new one.
+    fn seal(&mut self) -> Result<(), AppendError> {
+        let header = Header::new(self.active.next, self.epoch);
+        let make = || {
+            let mut fresh = self.fresh("next", header)?;
+            fresh.finish(false)?;
+            Ok(fresh)
+        };
+        match make().map_err(Refused::AsBefore).and_then(|fresh| self.replace(fresh, header)) {
+            Ok(()) => {
+                self.seal_at = self.workshop.segment_bytes;
+                Workshop::compact_if_it_pays(&self.workshop);
+                Ok(())
+            }
+            Err(Refused::Lost(error)) => Err(error),
+            Err(Refused::AsBefore(error)) => {
+                self.seal_at = self.active.end.saturating_add(self.workshop.segment_bytes);
+                let path = self.workshop.path.display();
+                let text = format!("the journal `{path}` goes on in one file, as none can be put beside it: {error}");
+                (self.workshop.on_durable)(Durability::Trouble(text));
+                Ok(())
+            }
+        }
+    }
+
+    fn fresh(&self, suffix: &str, header: Header) -> io::Result<Fresh> {
+        Fresh::create(self.workshop.storage.clone(), &self.workshop.path, suffix, header)
+    }
+
+    /// Puts a file that goes on after the active one in its place; that one stays under a name of its own, if it has records.
+    fn replace(&mut self, fresh: Fresh, header: Header) -> Result<(), Refused> {
+        let Workshop { storage, path, .. } = &*self.workshop;
+        let name = beside(path, self.active.header.first);
+        let has_records = self.active.header.first < header.first;
+        let keep_old = || -> io::Result<()> {
+            if has_records {
+                self.make_room(&name)?;
+                storage.link(path, &name)?;
+                storage.sync_dir(path)?;
+            }
+            Ok(())
+        };
+        if let Err(error) = keep_old() {
+            fresh.discard();
+            return Err(error.into());
+        }
+        self.check_place().map_err(Refused::Lost)?;
+        fresh.rename(path)?;
+        storage.sync_dir(path).map_err(|error| Refused::Lost(self.failed("sync the directory of", &error)))?;
+        let next =
+            Segment { path: path.clone(), file: fresh.file().clone(), header, end: fresh.end(), next: header.first };
+        let old = std::mem::replace(&mut self.active, next.clone());
+        if has_records {
+            // Only lets it be tidied away later: not worth an error, nor a wait.
+            let _ = old.file.write_at(&Notice::sealed(old.end).encode(), NOTICE_AT as u64);
+        }
+        self.workshop.queue.set_layout(|layout| {
+            if has_records {
+                layout.sealed.push(Segment { path: name, ..old });
+            }
+            layout.active = next;
+        });
+        Ok(())
+    }
+
+    /// Removes what an earlier attempt has left under that name.
+    fn make_room(&self, name: &Path) -> io::Result<()> {
+        let storage = &self.workshop.storage;
+        let Ok(there) = storage.identity(name) else { return Ok(()) };
+        if there == self.active.file.identity()? || is_sealed(&**storage, name) {
+            return storage.remove(name);
+        }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` is in the way", name.display())))
+    }
+
+    /// Lets what stands for all records up to a place take the place of the active file, with what has come since.
+    fn exchange(&mut self, exchange: Box<Exchange>) -> Result<(), AppendError> {
+        let Exchange { mut fresh, header, upto, answer } = *exchange;
+        let Workshop { storage, path, queue, .. } = &*self.workshop;
+        if !Arc::ptr_eq(&upto.file, &self.active.file) {
+            let _ = answer.send(Err(None)); // sealed meanwhile
+            fresh.discard();
+            return Ok(());
+        }
+        let mut take_over = || -> Result<(), Refused> {
+            let mut rest = Section::new(upto.file.clone(), upto.end, self.active.end);
+            let mut chunk = vec![0; 1 << 16];
+            loop {
+                match io::Read::read(&mut rest, &mut chunk)? {
+                    0 => break,
+                    n => fresh.write(&chunk[..n])?,
+                }
+            }
+            fresh.finish(false)?;
+            self.check_place().map_err(Refused::Lost)?;
+            fresh.rename(path)?;
+            storage.sync_dir(path).map_err(|error| Refused::Lost(self.failed("sync the directory of", &error)))
+        };
+        match take_over() {
+            Ok(()) => {
+                let (file, end) = (fresh.file().clone(), fresh.end());
+                self.active = Segment { path: path.clone(), file, header, end, next: self.active.next };
+                let mut sealed = Vec::new();
+                queue.set_layout(|layout| {
+                    sealed = std::mem::take(&mut layout.sealed);
+                    layout.active = self.active.clone();
+                });
+                sealed.iter().for_each(|segment| _ = storage.remove(&segment.path));
+                self.seal_at = self.workshop.segment_bytes.max(end.saturating_mul(2));
+                let _ = answer.send(Ok(end));
+                Ok(())
+            }
+            Err(Refused::AsBefore(error)) => {
+                fresh.discard();
+                let _ = answer.send(Err(Some(CondenseError::Io(error.to_string()))));
+                Ok(())
+            }
+            Err(Refused::Lost(error)) => Err(error),
+        }
+    }
 }
 
 /// Nobody must wait for a thread that a panic of the callback has ended.
@@ -64,143 +266,30 @@ struct FailOnUnwind<'a>(&'a Queue);
 
 impl Drop for FailOnUnwind<'_> {
     fn drop(&mut self) {
-        self.0.fail("the thread that writes the journal has died");
+        let reason = "the thread that writes the journal has died".to_owned();
+        self.0.fail(&AppendError::Failed { reason });
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::{
-        sync::{Mutex, mpsc},
-        thread,
-        time::Duration,
-    };
-
-    use hq_core::{Epoch, Fact, JobId, Record, Seq, Tick};
-
-    use super::*;
-    use crate::{AppendError, Urgency};
-
-    #[derive(Default)]
-    struct FakeDisk {
-        done: Mutex<Vec<String>>,
-        fail_write: bool,
-        fail_sync: bool,
-    }
-
-    impl FakeDisk {
-        fn note(&self, what: String, fail: bool) -> io::Result<()> {
-            self.done.lock().unwrap().push(what);
-            if fail { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+/// The parts of a journal that its threads share.
+impl Workshop {
+    pub(super) fn new(
+        storage: Arc<dyn Storage>,
+        path: PathBuf,
+        queue: Queue,
+        on_durable: OnDurable,
+        options: &super::FileOptions,
+    ) -> Self {
+        Self {
+            storage,
+            path,
+            queue,
+            on_durable,
+            condenser: options.condenser,
+            segment_bytes: options.segment_bytes,
+            busy: Default::default(),
+            pruning: Default::default(),
+            threads: Default::default(),
         }
-    }
-
-    impl Disk for FakeDisk {
-        fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-            self.note(format!("write {} at {at}", bytes.len()), self.fail_write)
-        }
-
-        fn sync(&self) -> io::Result<()> {
-            self.note("sync".to_owned(), self.fail_sync)
-        }
-
-        fn cut(&self, len: u64) -> io::Result<()> {
-            self.note(format!("cut {len}"), false)
-        }
-    }
-
-    fn push(queue: &Queue, seq: u64, urgency: Urgency) -> Result<(), AppendError> {
-        queue.push(Epoch(1), Seq(seq), &[Record { at: Tick(0), fact: Fact::JobClosed { job: JobId(1) } }], urgency)
-    }
-
-    fn queue(bytes_max: usize) -> Queue {
-        Queue::new(Durable { seq: Seq(0), end: 128 }, bytes_max, Duration::from_secs(3600))
-    }
-
-    fn hear() -> (OnDurable, mpsc::Receiver<Durability>) {
-        let (sender, receiver) = mpsc::channel();
-        (Arc::new(move |durability| drop(sender.send(durability))), receiver)
-    }
-
-    #[test]
-    fn all_that_waits_is_one_write_and_one_sync() {
-        let (queue, disk, (on_durable, heard)) = (queue(1 << 20), FakeDisk::default(), hear());
-        for (seq, urgency) in [(1, Urgency::Lazy), (2, Urgency::Lazy), (3, Urgency::Now)] {
-            push(&queue, seq, urgency).unwrap();
-        }
-        thread::scope(|scope| {
-            scope.spawn(|| run(&queue, &disk, Path::new("/d/j"), &on_durable));
-            assert_eq!(heard.recv().unwrap(), Durability::UpTo(Seq(3)));
-            push(&queue, 4, Urgency::Lazy).unwrap();
-            queue.close();
-        });
-        assert_eq!(heard.recv().unwrap(), Durability::UpTo(Seq(4)));
-        let frame = 8 + 3 + 1 + 17;
-        let expected = [format!("write {} at 128", 3 * frame), "sync".to_owned()];
-        let last = [format!("write {frame} at {}", 128 + 3 * frame), "sync".to_owned()];
-        assert_eq!(*disk.done.lock().unwrap(), [expected, last].concat());
-    }
-
-    #[test]
-    fn a_failure_is_told_once_and_nothing_is_tried_again() {
-        for (fail_write, reason) in
-            [(true, "cannot write to the journal `/d/j`: "), (false, "cannot sync the journal `/d/j`: ")]
-        {
-            let disk = FakeDisk { fail_write, fail_sync: !fail_write, ..FakeDisk::default() };
-            let (queue, (on_durable, heard)) = (queue(1 << 20), hear());
-            push(&queue, 1, Urgency::Now).unwrap();
-            run(&queue, &disk, Path::new("/d/j"), &on_durable);
-            let Ok(Durability::Failed(told)) = heard.recv() else { panic!("no failure was told") };
-            assert!(told.starts_with(reason), "{told}");
-            for seq in [1, 2] {
-                assert_eq!(push(&queue, seq, Urgency::Now), Err(AppendError::Failed { reason: told.clone() }));
-            }
-            drop(on_durable);
-            assert!(heard.recv().is_err());
-            let done = disk.done.into_inner().unwrap();
-            assert_eq!(done.last().unwrap(), "cut 128");
-            assert_eq!(done.len(), if fail_write { 2 } else { 3 });
-            assert_eq!(queue.durable(), Durable { seq: Seq(0), end: 128 });
-        }
-    }
-
-    #[test]
-    fn a_full_queue_waits_for_the_disk_and_goes_on() {
-        let (queue, disk, (on_durable, heard)) = (queue(10), FakeDisk::default(), hear());
-        thread::scope(|scope| {
-            scope.spawn(|| run(&queue, &disk, Path::new("/d/j"), &on_durable));
-            for seq in 1..=100 {
-                push(&queue, seq, Urgency::Lazy).unwrap();
-            }
-            queue.close();
-        });
-        drop(on_durable);
-        assert_eq!(heard.iter().last(), Some(Durability::UpTo(Seq(100))));
-        let largest =
-            disk.done.into_inner().unwrap().iter().filter_map(|done| done.split(' ').nth(1)?.parse().ok()).max();
-        assert_eq!(largest, Some(8 + 3 + 1 + 17));
-    }
-
-    #[test]
-    fn a_full_queue_does_not_wait_for_a_dead_disk() {
-        let (queue, disk) = (queue(10), FakeDisk { fail_write: true, ..FakeDisk::default() });
-        let (on_durable, _heard) = hear();
-        push(&queue, 1, Urgency::Now).unwrap();
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| push(&queue, 2, Urgency::Now));
-            run(&queue, &disk, Path::new("/d/j"), &on_durable);
-            // Taken before the failure or refused after it, but not stuck.
-            let _ = waiting.join().unwrap();
-        });
-        assert!(matches!(push(&queue, 3, Urgency::Now), Err(AppendError::Failed { .. })));
-    }
-
-    #[test]
-    fn a_panic_of_the_callback_fails_the_journal() {
-        let (queue, disk) = (queue(10), FakeDisk::default());
-        let on_durable: OnDurable = Arc::new(|_| panic!("of the test"));
-        push(&queue, 1, Urgency::Now).unwrap();
-        thread::scope(|scope| scope.spawn(|| run(&queue, &disk, Path::new("/d/j"), &on_durable)).join().unwrap_err());
-        assert!(matches!(push(&queue, 2, Urgency::Now), Err(AppendError::Failed { .. })));
     }
 }

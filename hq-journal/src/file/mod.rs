@@ -1,8 +1,12 @@
-//! The journal in a file: `header` and `frame` are its format, `scan` finds out what is whole, `open` and `recover` make it
-//! ready, `queue` and `commit` write, `read` reads, `look` reads what is in use.
+//! The journal in files: `header` and `frame` are the format, `scan` and `flip` find out what is whole, `segment` which files
+//! belong together; `open` and `recover` make them ready, `queue` and `commit` write, `condense` makes less of them, `read`
+//! reads, `look` reads what is in use, `repair` saves what can be saved.
 
 mod commit;
+mod condense;
+mod flip;
 mod frame;
+mod fresh;
 mod header;
 mod journal;
 mod look;
@@ -10,10 +14,13 @@ mod open;
 mod queue;
 mod read;
 mod recover;
+mod repair;
 mod scan;
+mod segment;
 mod varint;
 
 pub use journal::{FileJournal, FileOptions};
 pub use look::read_file;
 pub use open::Recovery;
 pub use recover::TornTail;
+pub use repair::{Loss, RepairError, Repaired, Salvage, repair};

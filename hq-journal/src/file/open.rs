@@ -1,27 +1,31 @@
-//! Makes a file ready: locked, known to be whole, safe.
+//! Makes a journal ready: locked, known to be whole, safe.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use hq_core::{Epoch, Seq};
-use rustix::fs::OFlags;
 
 use super::{
-    header::{self, Beginning, HEADER_LEN, HOLDER_AT, Header},
+    FileOptions, frame,
+    fresh::Fresh,
+    header::{HEADER_LEN, Header, NOTICE_AT, Notice, VERSION},
+    read::FileRecords,
     recover::{TornTail, cut_tail},
     scan::{Flaw, scan},
+    segment::{Layout, Segment, beside, find_sealed, is_sealed, read_beginning, refusal, subject},
 };
-use crate::{Holder, OpenError};
+use crate::{
+    Holder, OpenError, ReadError,
+    storage::{How, Storage, StoredFile},
+};
 
-/// What was found in a file.
+/// What was found in a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Number of the first record in the file, or of the first one to come.
+    /// Number of the first record that is there, or of the first one to come.
     pub first: Seq,
     /// Number of the next record.
     pub next: Seq,
@@ -29,108 +33,179 @@ pub struct Recovery {
     pub epoch: Epoch,
     /// What a crash had left at the end.
     pub torn: Option<TornTail>,
+    /// Who had the journal until it was taken over.
+    pub taken_from: Option<Holder>,
 }
 
-/// A file that is ready.
+/// A journal that is ready.
 pub(super) struct Opened {
-    pub(super) file: Arc<File>,
-    pub(super) end: u64,
+    pub(super) layout: Layout,
     pub(super) recovery: Recovery,
 }
 
-pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
+/// Names that a crash may leave behind, of files that nothing depends on.
+pub(super) const LEFTOVERS: [&str; 5] = ["next", "prune", "compact", "upgrade", "takeover"];
+
+pub(super) fn open(storage: &Arc<dyn Storage>, path: &Path, options: &FileOptions) -> Result<Opened, OpenError> {
     let failed = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
-    let file = open_private(path).map_err(failed("open"))?;
-    lock(path, &file)?;
-    let holder = Holder::this_process();
-    let file = Arc::new(file);
-    let len = file.metadata().map_err(failed("read"))?.len();
-    let (header, torn) = match read_beginning(path, &file)? {
-        Beginning::Whole(header) => (header, None),
-        Beginning::Fresh => {
-            let torn = (len > 0).then(|| cut_tail(path, &file, 0, len)).transpose().map_err(failed("repair"))?;
-            let header = Header { first: Seq(1), epoch: Epoch(0) };
-            create(path, &file, header, &holder).map_err(failed("create"))?;
-            (header, torn)
+    let (mut file, taken_from) = lock(&**storage, path, options.takeover)?;
+    let known = subject(path, &file)?;
+    let first = known.as_ref().map(|subject| subject.header.first);
+    // Without an active file nobody knows how far the sealed ones go.
+    let before = find_sealed(&**storage, path, first.unwrap_or(Seq(1)))?;
+    let len = file.size().map_err(failed("read"))?;
+    if first.is_none()
+        && let Some(name) = last_sealed(&**storage, path, &before.stale)
+    {
+        if len == 0 {
+            let _ = storage.remove(path); // it was made just now
         }
-        Beginning::Future(found) => {
-            return Err(OpenError::Future { path: path.to_owned(), found, known: header::VERSION });
+        return Err(OpenError::NoActive { path: path.to_owned(), name });
+    }
+    let (mut header, found, torn) = match known {
+        Some(subject) => {
+            let found = scan(&subject).map_err(failed("read"))?;
+            if let Some(refusal) = refusal(path, &found) {
+                return Err(refusal);
+            }
+            let is_torn = found.flaw == Some(Flaw::TornTail);
+            let cut = is_torn.then(|| cut_tail(&**storage, path, &file, found.end, len));
+            (subject.header, Some(found), cut.transpose().map_err(failed("repair"))?)
         }
-        Beginning::Damaged => return Err(OpenError::DamagedHeader { path: path.to_owned() }),
-        Beginning::Foreign => return Err(OpenError::NotAJournal { path: path.to_owned() }),
+        None => {
+            let cut = (len > 0).then(|| cut_tail(&**storage, path, &file, 0, len));
+            let torn = cut.transpose().map_err(failed("repair"))?;
+            let header = Header::new(Seq(1), Epoch(0));
+            // By a rename: a crash must not leave a file whose header is not whole.
+            file = create(storage, path, header).map_err(failed("create"))?;
+            (header, None, torn)
+        }
     };
-    let len = len.max(HEADER_LEN as u64);
-    let found = scan(&file, header, if torn.is_some() { HEADER_LEN as u64 } else { len }).map_err(failed("read"))?;
-    let (path_buf, offset, next) = (path.to_owned(), found.end, found.next);
-    let torn = match found.flaw {
-        None => torn,
-        Some(Flaw::TornTail) => Some(cut_tail(path, &file, offset, len).map_err(failed("repair"))?),
-        Some(Flaw::Hole { resumes, after }) => {
-            return Err(OpenError::Hole { path: path_buf, offset, next, resumes, after });
-        }
-        Some(Flaw::Disorder { found: seq, epoch }) => {
-            return Err(OpenError::Disorder { path: path_buf, offset, next, found: seq, least: found.epoch, epoch });
-        }
-    };
-    file.write_all_at(&header::encode_holder(&holder), HOLDER_AT as u64).map_err(failed("write"))?;
-    // What a killed process wrote and did not sync is in the file's cache only: it counts as safe from here on.
-    file.sync_data().map_err(failed("sync"))?;
-    let recovery = Recovery { first: header.first, next, epoch: found.epoch, torn };
-    Ok(Opened { file, end: offset, recovery })
+    let (mut end, next, epoch) =
+        found.map_or((HEADER_LEN as u64, header.first, before.epoch), |scan| (scan.end, scan.next, scan.epoch));
+    if header.version != VERSION {
+        let old = Segment { path: path.to_owned(), file: file.clone(), header, end, next };
+        (file, header, end) = upgrade(storage, old)?;
+    } else {
+        file.write_at(&Notice::now(end).encode(), NOTICE_AT as u64).map_err(failed("write"))?;
+        // What a killed process wrote and did not sync is in the file's cache only: it counts as safe from here on.
+        file.sync().map_err(failed("sync"))?;
+    }
+    tidy(&**storage, path, &*file, &before.stale);
+    let active = Segment { path: path.to_owned(), file, header, end, next };
+    let layout = Layout { sealed: before.sealed, active };
+    let recovery = Recovery { first: layout.first(), next, epoch: epoch.max(before.epoch), torn, taken_from };
+    Ok(Opened { layout, recovery })
 }
 
-/// Only its owner may look into the file: commands and environments are in it.
-fn open_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
-    let file = options.open(path).map_err(|error| match error.raw_os_error() {
-        // Two names of one journal would be two journals to those who look for it.
-        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
-            io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link: name the file itself")
+fn create(storage: &Arc<dyn Storage>, path: &Path, header: Header) -> io::Result<Arc<dyn StoredFile>> {
+    let mut fresh = Fresh::create(storage.clone(), path, "next", header)?;
+    fresh.finish(false)?;
+    fresh.put_at(path)?;
+    Ok(fresh.file().clone())
+}
+
+/// The file under lock, and who had it before.
+fn lock(
+    storage: &dyn Storage,
+    path: &Path,
+    takeover: bool,
+) -> Result<(Arc<dyn StoredFile>, Option<Holder>), OpenError> {
+    let failed = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
+    loop {
+        let file = storage.open(path, How::Write).map_err(failed("open"))?;
+        if !file.try_lock().map_err(failed("lock"))? {
+            let holder = read_beginning(path, &*file)?.1.map(|notice| notice.holder);
+            if takeover {
+                return Ok((take_over(storage, path, &file).map_err(failed("take over"))?, holder));
+            }
+            return Err(OpenError::Held { path: path.to_owned(), holder });
         }
-        _ => error,
-    })?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        // Its holder may have put another file in its place before it ended.
+        if storage.identity(path).ok() == file.identity().ok() {
+            return Ok((file, None));
+        }
     }
-    if metadata.mode() & 0o077 != 0 && metadata.uid() == rustix::process::geteuid().as_raw() {
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+}
+
+/// Puts a copy in the place of a file that another process has locked. That one sees it before it calls anything safe.
+fn take_over(storage: &dyn Storage, path: &Path, old: &Arc<dyn StoredFile>) -> io::Result<Arc<dyn StoredFile>> {
+    let name = beside(path, "takeover");
+    let file = storage.open(&name, How::Fresh)?;
+    if !file.try_lock()? {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process does so at this moment"));
     }
+    copy(&**old, &*file, 0)?;
+    file.sync()?;
+    storage.rename(&name, path)?;
+    storage.sync_dir(path)?;
+    // What was called safe until now is in the old file by now, if it is in none of the first copy.
+    let known = subject(path, &file).ok().flatten();
+    let whole = known.map(|subject| scan(&subject)).transpose()?.map_or(0, |scan| scan.end);
+    copy(&**old, &*file, whole)?;
+    file.sync()?;
     Ok(file)
 }
 
-fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let mut bytes = [0; HEADER_LEN];
-            let holder = file.read_exact_at(&mut bytes, 0).ok().and_then(|()| header::decode_holder(&bytes));
-            Err(OpenError::Held { path: path.to_owned(), holder })
+fn copy(from: &dyn StoredFile, to: &dyn StoredFile, mut at: u64) -> io::Result<()> {
+    let mut bytes = vec![0; 1 << 20];
+    loop {
+        match crate::storage::read_up_to(from, &mut bytes, at)? {
+            0 => return Ok(()),
+            n => to.write_at(&bytes[..n], at)?,
         }
-        Err(TryLockError::Error(source)) => Err(OpenError::Io { action: "lock", path: path.to_owned(), source }),
+        at += bytes.len() as u64;
     }
 }
 
-pub(super) fn read_beginning(path: &Path, file: &File) -> Result<Beginning, OpenError> {
-    let mut bytes = [0; HEADER_LEN];
-    let mut len = 0;
-    while len < HEADER_LEN {
-        match file.read_at(&mut bytes[len..], len as u64) {
-            Ok(0) => break,
-            Ok(n) => len += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(source) => return Err(OpenError::Io { action: "read", path: path.to_owned(), source }),
+/// Writes a file of an earlier format anew, in the present one.
+fn upgrade(storage: &Arc<dyn Storage>, old: Segment) -> Result<(Arc<dyn StoredFile>, Header, u64), OpenError> {
+    let path = old.path.clone();
+    let failed = |action| move |source| OpenError::Io { action, path: path.clone(), source };
+    let header = Header { version: VERSION, ..old.header };
+    let (path, next) = (old.path.clone(), old.next);
+    let write = || -> io::Result<Fresh> {
+        let mut fresh = Fresh::create(storage.clone(), &path, "upgrade", header)?;
+        let mut records = FileRecords::new(Layout { sealed: vec![], active: old }, Seq(0));
+        while let Some((epoch, batch)) = records.next_batch().map_err(into_io)? {
+            let Some((first, _)) = batch.first() else { continue };
+            let first = *first;
+            let batch: Vec<_> = batch.into_iter().map(|(_, record)| record).collect();
+            let mut bytes = Vec::new();
+            frame::encode(&mut bytes, epoch, first, &batch).map_err(io::Error::other)?;
+            fresh.write(&bytes)?;
         }
-    }
-    Ok(header::decode(&bytes[..len]))
+        fresh.finish(false)?;
+        Ok(fresh)
+    };
+    debug_assert!(next >= header.first);
+    let fresh = write().map_err(failed.clone()("upgrade"))?;
+    fresh.put_at(&path).map_err(failed("upgrade"))?;
+    Ok((fresh.file().clone(), header, fresh.end()))
 }
 
-/// Writes the header, and makes sure that the file is found after a crash of the machine.
-fn create(path: &Path, file: &File, header: Header, holder: &Holder) -> io::Result<()> {
-    file.write_all_at(&header.encode(holder), 0)?;
-    file.sync_all()?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
+fn into_io(error: ReadError) -> io::Error {
+    match error {
+        ReadError::Io(error) => error,
+        error => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
+    }
+}
+
+/// Removes what a crash has left behind; where that fails it costs room and no more.
+fn tidy(storage: &dyn Storage, path: &Path, active: &dyn StoredFile, stale: &[Seq]) {
+    for name in LEFTOVERS {
+        let _ = storage.remove(&beside(path, name));
+    }
+    for first in stale {
+        let name = beside(path, first);
+        // Somebody may have a copy of that name: only what was sealed, or is the active file itself, goes.
+        if storage.identity(&name).ok() == active.identity().ok() || is_sealed(storage, &name) {
+            let _ = storage.remove(&name);
+        }
+    }
+}
+
+fn last_sealed(storage: &dyn Storage, path: &Path, firsts: &[Seq]) -> Option<PathBuf> {
+    let mut names = firsts.iter().rev().map(|first| beside(path, first));
+    names.find(|name| is_sealed(storage, name))
 }

@@ -1,18 +1,14 @@
 //! Cuts off what a crash left behind, and keeps it beside the file.
 
 use std::{
-    ffi::OsString,
     fmt,
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use rustix::fs::OFlags;
-
-use super::scan::Section;
+use super::{scan::Section, segment::beside};
+use crate::storage::{How, Storage, StoredFile};
 
 /// What followed the last whole batch of a file, and was moved away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,15 +30,39 @@ impl fmt::Display for TornTail {
 }
 
 /// Moves `offset..len` of the file to the end of `FILE.bad`. The copy is safe before the original goes.
-pub(super) fn cut_tail(path: &Path, file: &Arc<File>, offset: u64, len: u64) -> io::Result<TornTail> {
-    let mut saved = OsString::from(path);
-    saved.push(".bad");
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    let mut bad = options.open(&saved)?;
-    let bytes = io::copy(&mut Section::new(file.clone(), offset, len), &mut bad)?;
-    bad.sync_all()?;
-    file.set_len(offset)?;
-    file.sync_all()?;
-    Ok(TornTail { offset, bytes, saved: saved.into() })
+pub(super) fn cut_tail(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &Arc<dyn StoredFile>,
+    offset: u64,
+    len: u64,
+) -> io::Result<TornTail> {
+    let saved = beside(path, "bad");
+    let bytes = keep(storage, &saved, file, offset, len)?;
+    file.set_size(offset)?;
+    file.sync()?;
+    Ok(TornTail { offset, bytes, saved })
+}
+
+/// Copies a part of a file to the end of another one, and makes that safe.
+pub(super) fn keep(
+    storage: &dyn Storage,
+    saved: &Path,
+    file: &Arc<dyn StoredFile>,
+    offset: u64,
+    len: u64,
+) -> io::Result<u64> {
+    let bad = storage.open(saved, How::Write)?;
+    let mut at = bad.size()?;
+    let (mut section, mut chunk, start) = (Section::new(file.clone(), offset, len), vec![0; 1 << 16], at);
+    loop {
+        match section.read(&mut chunk)? {
+            0 => break,
+            n => bad.write_at(&chunk[..n], at)?,
+        }
+        at = start + (section.at() - offset);
+    }
+    bad.sync()?;
+    storage.sync_dir(saved)?;
+    Ok(at - start)
 }

@@ -1,6 +1,8 @@
 #![expect(unreachable_pub, reason = "one module for several tests")]
 #![allow(dead_code, reason = "no test needs all of it")]
 
+pub mod ledger;
+
 use std::{path::Path, sync::Arc};
 
 use hq_core::{

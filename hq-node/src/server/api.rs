@@ -1,4 +1,4 @@
-use hq_core::{Call, Fact, FromWorker, LinkId, Record, Reply, Seq, ServerInfo, Span, ToWorker};
+use hq_core::{Call, Fact, FromWorker, LinkId, Record, Reply, RequestId, Seq, ServerInfo, Span, ToWorker};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -12,8 +12,10 @@ pub struct ServerConfig {
     pub idle_timeout: Option<Span>,
     /// Bytes of past events that are kept for subscribers.
     pub feed_bytes: usize,
-    /// Seed of session tokens; from the system's generator in production.
+    /// Seed of session tokens; from the system's generator in production, and a secret.
     pub token_seed: u64,
+    /// How long a server that begins anew waits for workers of its former life that may come back.
+    pub adopt_timeout: Span,
 }
 
 /// Which side of the engine a link belongs to; authenticated by the transport.
@@ -28,6 +30,15 @@ pub enum PeerRole {
 /// News for a server.
 #[derive(Clone, Debug)]
 pub enum ServerInput {
+    /// The journal has left out what is over, or why not.
+    Pruned {
+        /// Link of the client that wanted it.
+        link: LinkId,
+        /// Its call.
+        id: RequestId,
+        /// One line for people.
+        result: Result<(), String>,
+    },
     /// A peer is there.
     LinkUp {
         /// Name of the link, never used again.
@@ -100,6 +111,14 @@ pub enum ServerOutput {
     CloseLink {
         /// Which.
         link: LinkId,
+    },
+    /// Let the journal leave out what is over, as far as it was appended before; [`ServerInput::Pruned`] tells what came of
+    /// it.
+    Prune {
+        /// Link of the client that wants it.
+        link: LinkId,
+        /// Its call.
+        id: RequestId,
     },
     /// Tell people: one line. Nothing has to be done.
     Warn(String),

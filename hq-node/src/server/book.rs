@@ -70,6 +70,10 @@ impl JobBook {
             Fact::TasksFinished { ends, .. } => self.end(&ends.tasks, settled),
             Fact::TaskFailed { task, .. } => self.end(&[OrdinalRange::one(*task)], settled),
             Fact::TasksCanceled { tasks } | Fact::TasksAborted { tasks } => self.end(tasks, settled),
+            Fact::TasksRan { state, runs, .. } if state.is_end() => {
+                let ranges: Vec<_> = runs.ranges().collect();
+                self.end(&ranges, settled);
+            }
             _ => {}
         }
     }

@@ -7,6 +7,8 @@ use hq_core::{
 const IDS_MAX: u64 = 1 << 20;
 /// Tasks of a submit.
 const TASKS_MAX: u64 = 1 << 31;
+/// Bytes of a submit: one answer and one message to a worker can hold it, with room for what is beside it.
+const SUBMIT_MAX: usize = (64 << 20) - (64 << 10);
 /// Bytes of a reason for a cancel.
 const REASON_MAX: usize = 200;
 /// Bytes of a name.
@@ -66,6 +68,11 @@ pub(super) fn submit(submit: &Submit) -> Result<(), Refusal> {
     name("kind of the tasks", &submit.kind)?;
     if count > TASKS_MAX {
         Err(invalid(format!("{count} tasks are too many for one submit: at most {TASKS_MAX} are possible")))
+    } else if submit.weight() > SUBMIT_MAX {
+        let max = SUBMIT_MAX >> 20;
+        Err(invalid(format!(
+            "the tasks are too large for one message: at most {max} MiB are possible; send them in pieces"
+        )))
     } else if submit.kind.is_empty() {
         Err(invalid("the tasks have no kind"))
     } else if submit.profiles.iter().any(|profile| profile.crash_limit == CrashLimit::Limit(0)) {
@@ -105,6 +112,10 @@ pub(super) fn from_worker(message: &mut FromWorker) -> bool {
         FromWorker::Overview(state) => {
             let gpus = || state.nvidia.iter().chain(&state.amd).flatten();
             state.cpus.len() <= CPUS_MAX && gpus().count() <= GPUS_MAX && gpus().all(|gpu| gpu.id.len() <= GPU_ID_MAX)
+        }
+        FromWorker::Resume(resume) => {
+            resume.reports.iter_mut().flat_map(|report| &mut report.lanes).for_each(cut_texts);
+            resume.grants.iter().flat_map(|held| &held.backlog).all(is_range)
         }
         FromWorker::Hello(_) | FromWorker::Heartbeat | FromWorker::Leaving { .. } => true,
     }

@@ -1,7 +1,14 @@
 use hq_core::{Event, EventKind, Fact, Record, Seq, WallTime};
 use hq_scheduler::Scheduler;
 
-use super::{book::JobBook, events::tell, feed::tell_story, grants::GrantBook, story::Story, wall::Wall};
+use super::{
+    book::JobBook,
+    events::{LastRun, tell},
+    feed::tell_story,
+    grants::GrantBook,
+    story::Story,
+    wall::Wall,
+};
 
 /// The events that the records of a journal tell of, without a server: the same that a server told when it wrote them.
 #[derive(Debug, Default)]
@@ -36,7 +43,8 @@ impl Chronicle {
         let scheduler = &self.scheduler;
         let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();
         let mut stories = vec![];
-        tell(fact, &self.jobs, &self.grants, &self.wall, instance, &mut stories);
+        let last = |task| scheduler.task(task).map(LastRun::of).unwrap_or_default();
+        tell(fact, &self.jobs, &self.grants, &self.wall, last, &mut stories);
         let mut settled = vec![];
         self.jobs.apply(fact, &mut settled);
         self.grants.apply(fact);

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{CancelOutcome, ClientReply, JobId, LinkId, Refusal, Reply, RequestId, Seq};
+use hq_core::{CancelOutcome, ClientReply, JobId, LinkId, Refusal, Reply, RequestId, Seq, Submit};
 use hq_scheduler::CancelToken;
 
 use super::{durability::Withheld, feed::Cursor, listening::Listening};
@@ -20,6 +20,11 @@ pub(super) struct ClientSession {
     withheld: Withheld<Reply>,
     /// What is to be told at the end of the step.
     outbox: Vec<Reply>,
+    /// Submits that are kept ready, and their bytes.
+    pub(super) staged: Vec<Submit>,
+    pub(super) staged_bytes: usize,
+    /// Open jobs that end with the link.
+    pub(super) bound: BTreeSet<JobId>,
 }
 
 /// A call that is answered later.
@@ -79,6 +84,12 @@ impl ClientSession {
     /// Whether something waits to become safe.
     pub(super) fn is_waiting(&self) -> bool {
         !self.withheld.is_empty()
+    }
+
+    /// Takes what is kept ready.
+    pub(super) fn drop_staged(&mut self) -> Vec<Submit> {
+        self.staged_bytes = 0;
+        std::mem::take(&mut self.staged)
     }
 
     /// Takes what is to be told.

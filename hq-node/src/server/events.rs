@@ -1,6 +1,10 @@
 use std::sync::Arc;
 
-use hq_core::{Deps, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, Submit};
+use hq_core::{
+    Deps, Ends, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, PastRuns, Submit, TaskState,
+    WorkerId,
+};
+use hq_scheduler::view::TaskView;
 
 use super::{book::JobBook, grants::GrantBook, story::Story, wall::Wall};
 
@@ -10,7 +14,7 @@ pub(super) fn tell(
     jobs: &JobBook,
     grants: &GrantBook,
     wall: &Wall,
-    instance: impl FnOnce(Ordinal) -> Instance,
+    last: impl Fn(Ordinal) -> LastRun,
     stories: &mut Vec<Story>,
 ) {
     let event = match fact {
@@ -28,6 +32,11 @@ pub(super) fn tell(
         Fact::WorkerJoined { worker, config } => {
             EventKind::WorkerConnected { worker: *worker, config: Arc::clone(config) }
         }
+        // After a restart it is news that a worker of the life before is there.
+        Fact::WorkerReturned { worker, .. } => {
+            let Some(config) = grants.untold(*worker) else { return };
+            EventKind::WorkerConnected { worker: *worker, config: Arc::clone(config) }
+        }
         // Workers that go with their server are nobody's loss.
         Fact::WorkerLost { reason: LossReason::ServerEnded, .. } => return,
         Fact::WorkerLost { worker, reason } => EventKind::WorkerLost { worker: *worker, reason: *reason },
@@ -37,7 +46,7 @@ pub(super) fn tell(
             EventKind::TaskStarted {
                 job,
                 task: number,
-                instance: instance(*task),
+                instance: last(*task).instance,
                 variant: grant.variant,
                 workers: grant.workers.clone(),
             }
@@ -52,7 +61,7 @@ pub(super) fn tell(
             let Some((job, task)) = jobs.locate(*ordinal) else { return };
             let grant = grant.and_then(|grant| grants.get(grant));
             let run = grant.zip(*start).map(|(grant, start)| FailedRun {
-                instance: instance(*ordinal),
+                instance: last(*ordinal).instance,
                 variant: grant.variant,
                 workers: grant.workers.clone(),
                 started: wall.of(start),
@@ -64,6 +73,10 @@ pub(super) fn tell(
             stories.extend(events.map(|(job, tasks)| Story::Told(EventKind::TasksCanceled { job, tasks })));
             return;
         }
+        Fact::TasksRan { worker, variant, state, runs } => {
+            tell_runs(jobs, *worker, *variant, *state, runs, wall, last, stories);
+            return;
+        }
         Fact::TasksAborted { tasks } => {
             let events = jobs.numbers(tasks).into_iter();
             stories.extend(events.map(|(job, tasks)| Story::Told(EventKind::TasksAborted { job, tasks })));
@@ -72,6 +85,55 @@ pub(super) fn tell(
         _ => return,
     };
     stories.push(Story::Told(event));
+}
+
+/// What is known of the last run of a task.
+#[derive(Debug, Default)]
+pub(super) struct LastRun {
+    instance: Instance,
+    error: Option<String>,
+}
+
+impl LastRun {
+    pub(super) fn of(task: TaskView<'_>) -> Self {
+        Self { instance: task.instance, error: task.error.map(str::to_owned) }
+    }
+}
+
+/// What a snapshot says of tasks: their last runs, and how these ended.
+#[expect(clippy::too_many_arguments, reason = "what the fact says, and what is known")]
+fn tell_runs(
+    jobs: &JobBook,
+    worker: WorkerId,
+    variant: u8,
+    state: TaskState,
+    runs: &PastRuns,
+    wall: &Wall,
+    last: impl Fn(Ordinal) -> LastRun,
+    stories: &mut Vec<Story>,
+) {
+    let workers = vec![worker];
+    match state {
+        TaskState::Waiting | TaskState::Running => {}
+        TaskState::Finished => stories.push(Story::Finished { workers, variant, ends: Ends::new(runs.iter()) }),
+        TaskState::Failed => stories.extend(runs.iter().filter_map(|end| {
+            let (job, task) = jobs.locate(end.task)?;
+            let LastRun { instance, error } = last(end.task);
+            let started = wall.of(end.start);
+            let run =
+                (worker > WorkerId(0)).then(|| FailedRun { instance, variant, workers: workers.clone(), started });
+            let error = error.unwrap_or_default();
+            Some(Story::Told(EventKind::TaskFailed { job, task, error, run }))
+        })),
+        TaskState::Canceled | TaskState::Aborted => {
+            let ranges: Vec<_> = runs.ranges().collect();
+            let told = jobs.numbers(&ranges).into_iter().map(|(job, tasks)| match state {
+                TaskState::Canceled => EventKind::TasksCanceled { job, tasks },
+                _ => EventKind::TasksAborted { job, tasks },
+            });
+            stories.extend(told.map(Story::Told));
+        }
+    }
 }
 
 /// A submit with what its first task has for itself and no other, so that it is small however many tasks it has.

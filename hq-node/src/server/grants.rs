@@ -1,12 +1,25 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use hq_core::{Fact, GrantId, OpenedLane, WorkerId};
+use hq_core::{Fact, GrantId, OpenedLane, WorkerConfig, WorkerId};
 
 /// Grants that are open, as the facts tell of them.
 #[derive(Debug, Default)]
 pub(super) struct GrantBook {
     grants: BTreeMap<GrantId, Grant>,
     of_worker: BTreeMap<WorkerId, BTreeSet<GrantId>>,
+    /// Workers that may come back.
+    returning: BTreeMap<WorkerId, Returning>,
+}
+
+/// A worker that may come back.
+#[derive(Debug)]
+struct Returning {
+    config: Arc<WorkerConfig>,
+    /// It was told of in this life of the server.
+    is_told: bool,
 }
 
 /// What events tell of a grant.
@@ -21,7 +34,25 @@ impl GrantBook {
     /// Applies a fact.
     pub(super) fn apply(&mut self, fact: &Fact) {
         match fact {
-            Fact::Boot { .. } => *self = Self::default(),
+            Fact::Boot { .. } => {
+                let gone: Vec<WorkerId> =
+                    self.of_worker.keys().filter(|id| !self.returning.contains_key(id)).copied().collect();
+                gone.into_iter().for_each(|worker| self.lose_all(worker));
+                self.returning.values_mut().for_each(|returning| returning.is_told = false);
+            }
+            Fact::WorkerJoined { worker, config } if config.on_server_lost.reconnects() => {
+                self.returning.insert(*worker, Returning { config: config.clone(), is_told: true });
+            }
+            Fact::WorkerReturned { worker, kept } => {
+                if let Some(returning) = self.returning.get_mut(worker) {
+                    returning.is_told = true;
+                }
+                let own = self.of_worker.get(worker).cloned().unwrap_or_default().into_iter();
+                let is_main =
+                    |grant: &GrantId| self.get(*grant).is_some_and(|open| open.workers.first() == Some(worker));
+                let over = own.filter(is_main).filter(|grant| kept.iter().all(|kept| kept.grant != *grant));
+                over.collect::<Vec<_>>().into_iter().for_each(|grant| self.close(grant));
+            }
             Fact::GrantOpened { grant, workers, variant, .. } => {
                 for worker in workers {
                     self.of_worker.entry(*worker).or_default().insert(*grant);
@@ -36,12 +67,22 @@ impl GrantBook {
             }
             Fact::GrantClosed { grant } => self.close(*grant),
             Fact::WorkerLost { worker, .. } => {
-                for grant in self.of_worker.remove(worker).unwrap_or_default() {
-                    self.lose(grant, *worker);
-                }
+                self.returning.remove(worker);
+                self.lose_all(*worker);
             }
             _ => {}
         }
+    }
+
+    fn lose_all(&mut self, worker: WorkerId) {
+        for grant in self.of_worker.remove(&worker).unwrap_or_default() {
+            self.lose(grant, worker);
+        }
+    }
+
+    /// A worker of a former life of the server that nobody was told of in this one.
+    pub(super) fn untold(&self, worker: WorkerId) -> Option<&Arc<WorkerConfig>> {
+        self.returning.get(&worker).filter(|returning| !returning.is_told).map(|returning| &returning.config)
     }
 
     /// A gang ends with its main worker, and goes on without any other.

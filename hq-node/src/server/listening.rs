@@ -118,6 +118,12 @@ impl Listening {
         }
     }
 
+    /// How many chunks a worker may send of a job that has sent none that is not kept here.
+    pub(super) fn room_of(&self, job: JobId, worker: WorkerId) -> u32 {
+        let kept = self.jobs.get(&job).and_then(|heard| heard.of_worker.get(&worker)).copied().unwrap_or(0);
+        WINDOW.saturating_sub(kept)
+    }
+
     /// Jobs that somebody listens to, with their sessions.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (JobId, u64)> {
         let heard = self.jobs.iter().filter(|(_, heard)| !heard.ears.is_empty());

@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, VecDeque};
 
-use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Reply, RequestId, Rng, Seq, Tick, WallTime};
+use hq_core::{ClientReply, Epoch, Fact, LinkId, Record, Refusal, Reply, RequestId, Seq, Tick, WallTime};
 use hq_scheduler::{
     Scheduler,
     policy::{Order, Placement},
@@ -15,6 +15,7 @@ use super::{
     feed::Feed,
     grants::GrantBook,
     requests::JobWait,
+    sessions::Sessions,
     stopping::Phase,
     story::Story,
     wall::Wall,
@@ -36,7 +37,9 @@ pub struct ServerNode {
     pub(super) workers: Workers,
     pub(super) clients: Clients,
     pub(super) attention: Attention,
-    pub(super) tokens: Rng,
+    pub(super) sessions: Sessions,
+    /// Secrets given in this step; their facts come behind those of the workers.
+    pub(super) pending_sessions: Vec<Fact>,
     pub(super) epoch: Epoch,
     pub(super) phase: Phase,
     /// The latest moment told; it never goes back.
@@ -52,6 +55,8 @@ pub struct ServerNode {
     pub(super) replies: Vec<(LinkId, Reply)>,
     /// Acknowledgements that wait for all facts of this step.
     pub(super) acks: Vec<(LinkId, u64)>,
+    /// Clients that want the journal pruned behind this step.
+    pub(super) prunes: Vec<(LinkId, RequestId)>,
     /// Waits for jobs that begin with this step.
     pub(super) waits: Vec<JobWait>,
     /// Links with something that waits to become safe.
@@ -90,7 +95,7 @@ impl ServerNode {
         for (seq, record) in history {
             past.apply(seq, &record)?;
         }
-        let Past { scheduler, jobs, mut wall, last_seq, last_tick, server_uid } = past;
+        let Past { scheduler, jobs, grants, sessions, mut wall, last_seq, last_tick, server_uid } = past;
         let started = config.info.started;
         let boot_tick = wall.resume(last_tick, started);
         wall.anchor(boot_tick, started);
@@ -101,12 +106,13 @@ impl ServerNode {
         let mut server = Self {
             ledger: Ledger::new(config.journal, last_seq),
             feed: Feed::new(last_seq.next(), config.feed_bytes),
-            tokens: Rng::new(config.token_seed),
+            sessions,
+            pending_sessions: vec![],
             config,
             scheduler,
             wall,
             jobs,
-            grants: GrantBook::default(),
+            grants,
             workers: Workers::default(),
             clients: Clients::default(),
             attention: Attention::default(),
@@ -119,6 +125,7 @@ impl ServerNode {
             has_reports: false,
             replies: vec![],
             acks: vec![],
+            prunes: vec![],
             waits: vec![],
             withholding: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -130,6 +137,7 @@ impl ServerNode {
         let (uid, version) = (server.config.info.server_uid.clone(), server.config.info.version.clone());
         server.epoch = server.scheduler.boot(boot_tick, uid, started.0, version);
         server.step();
+        server.await_all();
         server.boot = server.ledger.appended();
         Ok(server)
     }
@@ -176,6 +184,10 @@ impl ServerNode {
                 }
             }
             ServerInput::JournalFailed { reason } => self.journal_failed(reason),
+            ServerInput::Pruned { link, id, result } => match result {
+                Ok(()) => self.reply(link, id, ClientReply::Done),
+                Err(reason) => self.refuse(link, id, Refusal::Invalid(reason)),
+            },
             ServerInput::Allocations(facts) => self.note_allocations(facts),
             ServerInput::Interrupted => self.begin_stop(None),
         }
@@ -200,6 +212,7 @@ impl ServerNode {
         self.look(now);
         if self.phase == Phase::Running {
             self.scheduler.handle_timeout(self.now);
+            self.give_up_overdue();
         }
         while let Some(link) = self.workers.due(self.now) {
             self.look_after(link);
@@ -218,7 +231,7 @@ impl ServerNode {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     pub fn poll_timeout(&self) -> Option<Tick> {
         let scheduler = match self.phase {
-            Phase::Running => self.scheduler.poll_timeout(),
+            Phase::Running => [self.scheduler.poll_timeout(), self.next_overdue()].into_iter().flatten().min(),
             Phase::Stopping { until, .. } => Some(until),
             Phase::Stopped => return None,
         };
@@ -230,7 +243,8 @@ impl ServerNode {
             self.step(); // A step is of one moment: its facts are stamped with the time at which they became true.
         }
         self.now = self.now.max(now);
-        self.attention.look(self.now, self.workers.next_due());
+        let expected = [self.workers.next_due(), self.next_overdue()].into_iter().flatten().min();
+        self.attention.look(self.now, expected);
     }
 
     fn link_up(&mut self, link: LinkId, role: PeerRole, protocol: u16) {
@@ -252,7 +266,9 @@ impl ServerNode {
         self.withholding.remove(&link);
         self.touched.remove(&link);
         self.closing.remove(&link);
-        self.clients.remove(link);
+        if let Some(session) = self.clients.remove(link) {
+            self.unbind(session.bound);
+        }
         self.worker_link_down(link);
     }
 
@@ -305,6 +321,8 @@ impl ServerNode {
 struct Past {
     scheduler: Scheduler,
     jobs: JobBook,
+    grants: GrantBook,
+    sessions: Sessions,
     wall: Wall,
     last_seq: Seq,
     last_tick: Tick,
@@ -323,6 +341,8 @@ impl Past {
             self.server_uid = Some(server_uid.clone());
             self.wall.anchor(record.at, WallTime(*wall));
         }
+        self.grants.apply(&record.fact);
+        self.sessions.apply(&record.fact);
         let mut settled = vec![];
         self.jobs.apply(&record.fact, &mut settled);
         for job in settled {

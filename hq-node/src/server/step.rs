@@ -1,7 +1,13 @@
 use hq_core::{ClientReply, EventKind, Fact, LinkId, Reply, Seq, ToWorker, WorkerId};
 use hq_scheduler::Action;
 
-use super::{ServerNode, ServerOutput, events::tell, listening::Carried, story::Story, worker_session::SessionState};
+use super::{
+    ServerNode, ServerOutput,
+    events::{LastRun, tell},
+    listening::Carried,
+    story::Story,
+    worker_session::SessionState,
+};
 
 impl ServerNode {
     /// Works out what follows from the input since the last step, and puts it into the outputs: one append, then
@@ -23,11 +29,15 @@ impl ServerNode {
                 Action::StopIdle { worker } => self.stop_idle(worker),
             }
         }
+        for fact in std::mem::take(&mut self.pending_sessions) {
+            self.note(fact);
+        }
         self.begin_waits();
         self.carry_outputs();
         self.settle_replies();
         self.append_step();
-        self.outputs.extend(warnings);
+        let prunes = self.prunes.drain(..).map(|(link, id)| ServerOutput::Prune { link, id });
+        self.outputs.extend(prunes.chain(warnings));
         if self.feed.publish(self.ledger.durable()) {
             self.tell_listeners();
         }
@@ -74,12 +84,13 @@ impl ServerNode {
     pub(super) fn note(&mut self, fact: Fact) {
         let seq = self.ledger.next();
         let scheduler = &self.scheduler;
-        let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();
+        let last = |task| scheduler.task(task).map(LastRun::of).unwrap_or_default();
         let mut stories = std::mem::take(&mut self.stories);
-        tell(&fact, &self.jobs, &self.grants, &self.wall, instance, &mut stories);
+        tell(&fact, &self.jobs, &self.grants, &self.wall, last, &mut stories);
         let mut settled = vec![];
         self.jobs.apply(&fact, &mut settled);
         self.grants.apply(&fact);
+        self.sessions.apply(&fact);
         for job in settled {
             if self.jobs.completes_now(job) {
                 stories.push(Story::Told(EventKind::JobCompleted { job }));
@@ -171,7 +182,10 @@ impl ServerNode {
         }
         for link in std::mem::take(&mut self.closing) {
             self.withholding.remove(&link);
-            self.clients.remove(link);
+            if let Some(session) = self.clients.remove(link) {
+                self.unbind(session.bound);
+                self.is_dirty = true;
+            }
             self.workers.remove(link);
             self.outputs.push_back(ServerOutput::CloseLink { link });
         }

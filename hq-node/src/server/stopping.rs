@@ -1,6 +1,6 @@
 use hq_core::{ClientReply, Fact, LinkId, LossReason, Refusal, RequestId, Span, Tick};
 
-use super::{ServerNode, ServerOutput};
+use super::{ServerNode, ServerOutput, worker_session::SessionState};
 
 /// How long a stopping server waits for its journal.
 const PATIENCE: Span = Span::secs(5);
@@ -25,7 +25,14 @@ pub(super) enum Phase {
 
 impl ServerNode {
     /// Begins the end; `call` is answered when it is there.
+    ///
+    /// With a call it is somebody's wish: workers end with their server under every policy. Without one, those that may
+    /// come back see no more than the end of their link, and look for the server that follows.
     pub(super) fn begin_stop(&mut self, call: Option<(LinkId, RequestId)>) {
+        let is_noted = matches!(self.phase, Phase::Stopping { is_noted: true, .. } | Phase::Stopped);
+        if call.is_some() && !is_noted {
+            self.dismiss_all();
+        }
         match &mut self.phase {
             Phase::Running => {
                 let until = self.now.after(PATIENCE);
@@ -52,7 +59,9 @@ impl ServerNode {
             }
         }
         let Phase::Stopping { calls, .. } = &mut self.phase else { return };
-        for (link, id) in std::mem::take(calls) {
+        let calls = std::mem::take(calls);
+        let is_wanted = !calls.is_empty();
+        for (link, id) in calls {
             self.reply(link, id, ClientReply::Done);
         }
         self.phase = Phase::Stopped;
@@ -62,7 +71,16 @@ impl ServerNode {
             self.touched.insert(*link);
         }
         for (link, session) in &mut self.workers.links {
-            session.stop(LossReason::ServerEnded);
+            let comes_back = match session.state {
+                SessionState::Joined(worker) => self.sessions.comes_back(worker),
+                SessionState::Greeting(_) => !is_wanted,
+                SessionState::Leaving(_) => false,
+            };
+            if comes_back {
+                session.hush();
+            } else {
+                session.stop(LossReason::ServerEnded);
+            }
             self.touched.insert(*link);
         }
         self.closing.extend(self.clients.links.keys());

@@ -61,6 +61,25 @@ mod tests {
         }
     }
 
+    /// J13: an hour back, a year forward, between boots and while one runs: time goes on, and what ran took as long as it ran.
+    #[test]
+    fn clocks_that_jump_move_no_time_back() {
+        const HOUR: u64 = 3_600_000_000;
+        const YEAR: u64 = 31_557_600_000_000;
+        let (mut wall, mut clock, mut last) = (Wall::default(), 1_700_000_000_000_000_u64, Tick(0));
+        for jump in [0, YEAR.cast_signed(), -HOUR.cast_signed(), -YEAR.cast_signed(), HOUR.cast_signed(), i64::MIN] {
+            clock = clock.saturating_add_signed(jump);
+            let boot = wall.resume(last, WallTime(clock));
+            assert!(boot >= last, "{boot:?} after {last:?}");
+            wall.anchor(boot, WallTime(clock));
+            // A task of ten seconds, while the clock jumps once more: a server counts by its own clock.
+            let (start, end) = (boot.after(hq_core::Span::secs(1)), boot.after(hq_core::Span::secs(11)));
+            assert_eq!(wall.of(end).0 - wall.of(start).0, 10_000_000, "{jump}");
+            assert!(wall.of(start) >= WallTime(clock));
+            last = end;
+        }
+    }
+
     #[test]
     fn ticks_are_told_by_the_boot_before_them() {
         let mut wall = Wall::default();

@@ -6,7 +6,6 @@ use hq_scheduler::News;
 
 use super::{
     ServerNode, check,
-    listening::WINDOW,
     stopping::Phase,
     story::Story,
     worker_session::{SessionState, WorkerSession},
@@ -47,6 +46,7 @@ impl ServerNode {
             match (session.state, message) {
                 (SessionState::Leaving(_), _) => return,
                 (SessionState::Greeting(_), FromWorker::Hello(config)) => self.join(link, *config),
+                (SessionState::Greeting(_), FromWorker::Resume(resume)) => self.resume(link, *resume),
                 (SessionState::Greeting(_), _) => self.turn_away(link, "the first word has to be a hello".to_owned()),
                 (SessionState::Joined(worker), message) => self.worker_says(link, worker, message),
             }
@@ -55,7 +55,7 @@ impl ServerNode {
 
     fn worker_says(&mut self, link: LinkId, worker: WorkerId, message: FromWorker) {
         match message {
-            FromWorker::Hello(_) => self.violation(link),
+            FromWorker::Hello(_) | FromWorker::Resume(_) => self.violation(link),
             FromWorker::Report(report) => self.report(link, worker, report),
             FromWorker::Recalled { grant, n, tasks } => {
                 self.scheduler.handle_event(self.now, News::Recalled { worker, grant, n, tasks });
@@ -107,7 +107,7 @@ impl ServerNode {
     }
 
     /// A report counts once; a doubled one is only acknowledged again, one that is missing cannot be made up for.
-    fn report(&mut self, link: LinkId, worker: WorkerId, report: Report) {
+    pub(super) fn report(&mut self, link: LinkId, worker: WorkerId, report: Report) {
         let Some(session) = self.workers.links.get_mut(&link) else { return };
         if report.seq > session.reports.saturating_add(1) || report.seq == 0 {
             self.drop_link(link, LossReason::ConnectionLost);
@@ -130,7 +130,7 @@ impl ServerNode {
             return;
         }
         config.idle_timeout = config.idle_timeout.or(self.config.idle_timeout);
-        let heartbeat = config.heartbeat;
+        let (heartbeat, comes_back) = (config.heartbeat, config.on_server_lost.reconnects());
         let worker = match self.scheduler.join(self.now, config) {
             Ok(worker) => worker,
             Err(refused) => {
@@ -141,22 +141,28 @@ impl ServerNode {
         let welcome = Welcome {
             worker,
             epoch: self.epoch,
-            token: self.tokens.next_u64(),
+            token: self.give_token(worker, comes_back),
             server_uid: self.config.info.server_uid.clone(),
             idle_timeout: self.config.idle_timeout,
         };
-        let (now, durable) = (self.now, self.ledger.durable());
+        let durable = self.ledger.durable();
         if let Some(session) = self.workers.links.get_mut(&link) {
             session.state = SessionState::Joined(worker);
             session.heartbeat = heartbeat;
             session.tell(ToWorker::Welcome(welcome), self.boot, durable);
         }
+        self.settle_in(link, worker, talk_interval(heartbeat));
+    }
+
+    /// A worker is there: what others want of it, and when to look after it.
+    pub(super) fn settle_in(&mut self, link: LinkId, worker: WorkerId, talk: Span) {
         self.workers.by_id.insert(worker, link);
         let jobs: Vec<(JobId, u64)> = self.clients.listening.jobs().collect();
         for (job, session) in jobs {
-            self.tell_worker(worker, ToWorker::Listen { job, session, credit: WINDOW });
+            let credit = self.clients.listening.room_of(job, worker);
+            self.tell_worker(worker, ToWorker::Listen { job, session, credit });
         }
-        self.workers.plan(link, now.after(talk_interval(heartbeat)));
+        self.workers.plan(link, self.now.after(talk));
         self.mark(link);
         for (client, id) in self.clients.workers_are(self.worker_count()) {
             self.reply(client, id, ClientReply::Done);
@@ -191,10 +197,11 @@ impl ServerNode {
         self.closing.insert(link);
     }
 
-    /// The link is gone; so is its worker, unless that was known before or the server ends as well.
+    /// The link is gone; so is its worker, unless that may come back, was known before, or the server ends as well.
     pub(super) fn worker_link_down(&mut self, link: LinkId) {
         if self.phase == Phase::Running
             && let Some(worker) = self.joined(link)
+            && !self.suspend(worker)
         {
             self.lose(worker, LossReason::ConnectionLost);
         }
@@ -202,7 +209,7 @@ impl ServerNode {
     }
 
     /// A worker is gone. Its link stays for a moment if it still is there.
-    fn lose(&mut self, worker: WorkerId, reason: LossReason) {
+    pub(super) fn lose(&mut self, worker: WorkerId, reason: LossReason) {
         if self.has_reports {
             self.step(); // Events of runs are told as they were before the loss.
         }
@@ -270,6 +277,6 @@ impl ServerNode {
 
 /// The server speaks twice per heartbeat: a worker holds its lanes after one without a word, which a little delay must
 /// not bring about.
-fn talk_interval(heartbeat: Span) -> Span {
+pub(super) fn talk_interval(heartbeat: Span) -> Span {
     Span((heartbeat.0 / 2).max(1))
 }

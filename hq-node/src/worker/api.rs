@@ -8,11 +8,11 @@ use hq_core::{
 /// News for a worker.
 #[derive(Clone, Debug)]
 pub enum WorkerInput {
-    /// The link to the server is there; the machine says hello.
+    /// The link to the server is there; the machine says who it is.
     LinkUp,
     /// The server says this, in order.
     Messages(Vec<ToWorker>),
-    /// The link is gone, cleanly or not.
+    /// The link is gone, cleanly or not, or could not be made.
     LinkDown,
     /// A run that was started has ended; exactly once per start.
     Ended {
@@ -65,6 +65,11 @@ pub enum WorkerOutput {
         /// Pieces.
         credit: Option<u32>,
     },
+    /// Make a new link to the server and hand in [`WorkerInput::LinkUp`], or [`WorkerInput::LinkDown`] where that cannot
+    /// be done. Only of workers that [reconnect](hq_core::OnServerLost::Reconnect).
+    Connect,
+    /// End the link: nothing that comes over it is handed in any more, its end neither.
+    Disconnect,
     /// Kill what still runs and leave. The last output.
     Exit(Exit),
 }

@@ -183,6 +183,24 @@ impl Backlog {
         back.iter().collect()
     }
 
+    /// Keeps of what waits only what is in `tasks`. What has ended here may come again: the server may know nothing of it,
+    /// and no message from before can be doubled any more.
+    pub(super) fn keep(&mut self, tasks: &[OrdinalRange], running: Option<Ordinal>) {
+        let mut rest: RangeSet = self.ranges().into_iter().collect();
+        for range in tasks {
+            rest.remove(*range);
+        }
+        let rest: Vec<OrdinalRange> = rest.iter().collect();
+        self.recall(&rest);
+        self.given = self.ranges().into_iter().chain(running.map(OrdinalRange::one)).collect();
+    }
+
+    /// What waits.
+    pub(super) fn ranges(&self) -> Vec<OrdinalRange> {
+        let pieces = self.batches.iter().flat_map(|batch| &batch.pieces);
+        pieces.map(|piece| piece.tasks).collect::<RangeSet>().iter().collect()
+    }
+
     /// Drops everything that waits.
     pub(super) fn clear(&mut self) {
         self.batches.clear();

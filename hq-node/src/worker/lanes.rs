@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use hq_core::{GrantId, Open, OrdinalRange, Outcome, RunId, SubmitBody, SubmitId, Tick, Work};
+use hq_core::{GrantId, HeldGrant, KeptGrant, Open, OrdinalRange, Outcome, RunId, SubmitBody, SubmitId, Tick, Work};
 
 use super::{
     Lane, StopHow,
@@ -28,6 +28,8 @@ pub(super) struct Lanes {
     alarms: BTreeSet<(Tick, GrantId)>,
     running: usize,
     closed: VecDeque<GrantId>,
+    /// Runs that are being killed for good and count no more. Nothing starts beside them: what they use was given away.
+    condemned: BTreeSet<RunId>,
 }
 
 /// A task that has left its backlog.
@@ -101,6 +103,9 @@ impl Lanes {
 
     /// Takes the next task that a lane may start, lanes in turn.
     pub(super) fn start_next(&mut self, now: Tick) -> Option<Begun> {
+        if !self.condemned.is_empty() {
+            return None;
+        }
         loop {
             let grant = self.ready.pop_front()?;
             let Some(lane) = self.lanes.get_mut(&grant) else { continue };
@@ -130,6 +135,9 @@ impl Lanes {
 
     /// A run has ended: when it started, and what is reported. None for one that does not run.
     pub(super) fn ended(&mut self, run: RunId, seen: Outcome) -> Option<(Tick, Outcome)> {
+        if self.condemned.remove(&run) {
+            return None;
+        }
         let lane = self.lanes.get_mut(&run.grant)?;
         let running = lane.running.take_if(|running| running.task == run.task)?;
         let outcome = running.outcome(seen);
@@ -176,6 +184,59 @@ impl Lanes {
             let task = lane.running.as_ref()?.task;
             Some(RunId { task, grant: *grant })
         })
+    }
+
+    /// What there is of each lane.
+    pub(super) fn inventory(&self, now: Tick) -> Vec<HeldGrant> {
+        let held = |(grant, lane): (&GrantId, &LaneState)| HeldGrant {
+            grant: *grant,
+            running: lane.running.as_ref().map(|run| (run.task, now.since(run.started))),
+            backlog: lane.backlog.ranges(),
+        };
+        self.lanes.iter().map(held).collect()
+    }
+
+    /// Goes on with these lanes alone, and of each with these tasks alone; says what has to be killed. They hold.
+    pub(super) fn keep(&mut self, kept: &[KeptGrant]) -> Vec<RunId> {
+        let kept: BTreeMap<GrantId, &[OrdinalRange]> =
+            kept.iter().map(|kept| (kept.grant, kept.tasks.as_slice())).collect();
+        let over: Vec<GrantId> = self.lanes.keys().filter(|grant| !kept.contains_key(grant)).copied().collect();
+        let mut killed: Vec<RunId> = over.into_iter().filter_map(|grant| self.condemn(grant)).collect();
+        for (grant, tasks) in kept {
+            let Some(lane) = self.lanes.get_mut(&grant) else { continue };
+            lane.backlog.keep(tasks, lane.running.as_ref().map(|run| run.task));
+            lane.holds = true;
+            lane.recalls = 0;
+            let runs_on = |run: &Run| tasks.iter().any(|range| range.contains(run.task));
+            if lane.running.as_ref().is_some_and(|run| !runs_on(run)) {
+                killed.extend(self.disown(grant));
+            }
+        }
+        killed
+    }
+
+    /// All lanes are over; says what has to be killed.
+    pub(super) fn condemn_all(&mut self) -> Vec<RunId> {
+        let all: Vec<GrantId> = self.lanes.keys().copied().collect();
+        let killed = all.into_iter().filter_map(|grant| self.condemn(grant)).collect();
+        self.closed.clear();
+        killed
+    }
+
+    fn condemn(&mut self, grant: GrantId) -> Option<RunId> {
+        let run = self.disown(grant);
+        self.remove(grant);
+        run
+    }
+
+    /// What runs in a lane is not its run any more.
+    fn disown(&mut self, grant: GrantId) -> Option<RunId> {
+        let running = self.lanes.get_mut(&grant)?.running.take()?;
+        let run = RunId { task: running.task, grant };
+        self.running -= 1;
+        self.move_alarm(grant, running.alarm, None);
+        self.condemned.insert(run);
+        Some(run)
     }
 
     fn remove(&mut self, grant: GrantId) {

@@ -11,6 +11,7 @@ use super::{
     Exit, StartOrder, StopHow, WorkerInput, WorkerOutput,
     lanes::{Begun, Bodies, Lanes},
     reports::Reports,
+    way::Way,
 };
 
 /// At that many ends without acknowledgement nothing is started.
@@ -30,28 +31,37 @@ const HEARTBEAT_MIN: Span = Span::millis(1);
 /// acknowledgement, those to come of runs included.
 #[derive(Debug)]
 pub struct WorkerNode {
-    config: WorkerConfig,
-    heartbeat: Span,
-    now: Tick,
+    pub(super) config: WorkerConfig,
+    pub(super) heartbeat: Span,
+    pub(super) now: Tick,
     /// Its own time limit.
-    ends: Option<Tick>,
-    link: Link,
-    bodies: Bodies,
-    lanes: Lanes,
-    reports: Reports,
+    pub(super) ends: Option<Tick>,
+    pub(super) link: Link,
+    /// Of a worker that may come back, once it was welcome.
+    pub(super) way: Option<Way>,
+    pub(super) bodies: Bodies,
+    pub(super) lanes: Lanes,
+    pub(super) reports: Reports,
     /// Jobs that somebody listens to: the session, and how many pieces of what they print may still be sent.
-    listened: BTreeMap<JobId, (u64, u32)>,
-    outputs: VecDeque<WorkerOutput>,
+    pub(super) listened: BTreeMap<JobId, (u64, u32)>,
+    pub(super) outputs: VecDeque<WorkerOutput>,
 }
 
 #[derive(Debug)]
-enum Link {
+pub(super) enum Link {
     /// Not there yet.
     Awaited,
     /// There since that moment; the server has not said yet whether it wants this worker.
     Greeted(Tick),
     /// There, and this worker belongs to the server.
     Up(Session),
+    /// Gone; the worker comes back. What runs goes on, and nothing is started or said.
+    Away {
+        /// When the next attempt is due; none while one is under way.
+        retry: Option<Tick>,
+    },
+    /// There again since that moment; the server has not said yet whether it knows this worker.
+    Resuming(Tick),
     /// Gone; what runs is waited for, and nothing is started or said.
     Lost,
     /// The worker has left.
@@ -59,14 +69,14 @@ enum Link {
 }
 
 #[derive(Debug)]
-struct Session {
-    welcome: Welcome,
+pub(super) struct Session {
+    pub(super) welcome: Welcome,
     /// When the server last said something.
-    heard: Tick,
+    pub(super) heard: Tick,
     /// When the worker last said something.
-    said: Tick,
+    pub(super) said: Tick,
     /// What the server says before this moment may be older than it looks: see [`WorkerNode::advance`].
-    fresh_from: Tick,
+    pub(super) fresh_from: Tick,
 }
 
 impl WorkerNode {
@@ -75,12 +85,13 @@ impl WorkerNode {
         Self {
             heartbeat: config.heartbeat.max(HEARTBEAT_MIN),
             ends: config.time_limit.map(|limit| now.after(limit)),
-            config,
             now,
             link: Link::Awaited,
+            way: None,
             bodies: Bodies::new(),
             lanes: Lanes::default(),
-            reports: Reports::default(),
+            reports: Reports::new(config.on_server_lost.reconnects()),
+            config,
             listened: BTreeMap::new(),
             outputs: VecDeque::new(),
         }
@@ -123,6 +134,7 @@ impl WorkerNode {
         if self.next_beat().is_some_and(|beat| beat <= self.now) {
             self.say(FromWorker::Heartbeat);
         }
+        self.mind_link();
     }
 
     /// The next thing to do; drain it after each input and each timeout.
@@ -141,7 +153,7 @@ impl WorkerNode {
         if matches!(self.link, Link::Left) {
             return None;
         }
-        [self.ends, self.lanes.next_alarm(), self.next_beat()].into_iter().flatten().min()
+        [self.ends, self.lanes.next_alarm(), self.next_beat(), self.link_alarm()].into_iter().flatten().min()
     }
 
     /// Moves on to `now`. Who wakes up long after its own sign of life was due (a stopped process, a frozen machine) may
@@ -159,9 +171,10 @@ impl WorkerNode {
     }
 
     fn link_up(&mut self) {
-        if matches!(self.link, Link::Awaited) {
-            self.link = Link::Greeted(self.now);
-            self.say(FromWorker::Hello(Box::new(self.config.clone())));
+        match self.link {
+            Link::Awaited => self.say_hello(),
+            Link::Away { .. } => self.say_who(),
+            _ => {}
         }
     }
 
@@ -174,24 +187,22 @@ impl WorkerNode {
         }
         for message in messages {
             match &self.link {
-                Link::Greeted(since) => {
+                Link::Greeted(since) | Link::Resuming(since) => {
                     let since = *since;
                     self.first_message(since, message);
                 }
                 Link::Up(_) => self.message(message),
-                Link::Awaited | Link::Lost | Link::Left => return,
+                Link::Awaited | Link::Away { .. } | Link::Lost | Link::Left => return,
             }
         }
     }
 
     fn first_message(&mut self, greeted: Tick, message: ToWorker) {
         match message {
-            ToWorker::Welcome(welcome) => {
-                // Who waited that long may have slept, and the welcome may be as old: see `advance`.
-                let half = Span(self.heartbeat.0 / 2);
-                let fresh_from = if self.now.since(greeted) > half { self.now.after(half) } else { self.now };
-                self.link = Link::Up(Session { welcome, heard: self.now, said: self.now, fresh_from });
-            }
+            // Who waited that long may have slept, and the welcome may be as old: see `advance`.
+            ToWorker::Welcome(welcome) if matches!(self.link, Link::Greeted(_)) => self.begin_session(greeted, welcome),
+            ToWorker::Resumed(resumed) if matches!(self.link, Link::Resuming(_)) => self.resumed(greeted, *resumed),
+            ToWorker::Forgotten if matches!(self.link, Link::Resuming(_)) => self.forgotten(),
             ToWorker::Refused { reason } => self.leave(Exit::Refused(reason)),
             ToWorker::Stop { reason } => self.stopped(reason),
             _ => {}
@@ -201,7 +212,7 @@ impl WorkerNode {
     fn message(&mut self, message: ToWorker) {
         let Link::Up(session) = &self.link else { return };
         match message {
-            ToWorker::Welcome(_) | ToWorker::Heartbeat => {}
+            ToWorker::Welcome(_) | ToWorker::Resumed(_) | ToWorker::Forgotten | ToWorker::Heartbeat => {}
             ToWorker::Refused { reason } => self.leave(Exit::Refused(reason)),
             ToWorker::Submit(body) => {
                 self.bodies.insert(body.submit, Arc::new(body));
@@ -256,8 +267,11 @@ impl WorkerNode {
         match reason {
             LossReason::Stopped | LossReason::IdleTimeout => self.leave(Exit::Stopped),
             LossReason::TimeLimitReached => self.leave(Exit::TimeLimit),
+            // On purpose: nobody comes back to it.
+            LossReason::ServerEnded if self.config.on_server_lost.reconnects() => self.leave(Exit::ServerLost),
             LossReason::ServerEnded => self.server_lost(),
-            // The server has given this worker up and runs its tasks elsewhere.
+            // The server has given this worker up and runs its tasks elsewhere; it ends the link.
+            LossReason::ConnectionLost | LossReason::HeartbeatLost if self.way.is_some() => {}
             LossReason::ConnectionLost | LossReason::HeartbeatLost => self.leave(Exit::ServerLost),
         }
     }
@@ -265,7 +279,9 @@ impl WorkerNode {
     fn ended(&mut self, run: RunId, seen: Outcome) {
         let Some((started, outcome)) = self.lanes.ended(run, seen) else { return };
         match self.link {
-            Link::Up(_) => self.reports.ended(run, started, self.now, outcome),
+            Link::Up(_) | Link::Away { .. } | Link::Resuming(_) | Link::Greeted(_) => {
+                self.reports.ended(run, started, self.now, outcome);
+            }
             Link::Lost if self.lanes.running() == 0 => self.leave(Exit::ServerLost),
             _ => {}
         }
@@ -324,17 +340,20 @@ impl WorkerNode {
     }
 
     fn server_lost(&mut self) {
-        if matches!(self.link, Link::Lost) {
+        if matches!(self.link, Link::Lost | Link::Away { retry: Some(_) }) || self.go_away() {
             return;
         }
         self.link = Link::Lost;
         // Nobody is there to hear what runs on: it must not wait for anybody.
-        for (job, (session, _)) in std::mem::take(&mut self.listened) {
-            self.outputs.push_back(WorkerOutput::Listen { job, session, credit: None });
-        }
-        if self.config.on_server_lost == OnServerLost::Stop || self.lanes.running() == 0 {
+        self.forget_listeners();
+        if self.config.on_server_lost != OnServerLost::FinishRunning || self.lanes.running() == 0 {
             self.leave(Exit::ServerLost);
         }
+    }
+
+    /// The server was looked for long enough.
+    pub(super) fn give_up(&mut self) {
+        self.leave(Exit::ServerLost);
     }
 
     /// Says what is left to say where somebody listens, kills what runs, and ends.
@@ -362,7 +381,7 @@ impl WorkerNode {
     }
 
     /// Puts a message behind all other outputs, into the last batch where that is possible.
-    fn say(&mut self, message: FromWorker) {
+    pub(super) fn say(&mut self, message: FromWorker) {
         if let Link::Up(session) = &mut self.link {
             session.said = self.now;
         }

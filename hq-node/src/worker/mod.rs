@@ -8,7 +8,9 @@ mod backlog;
 mod lane;
 mod lanes;
 mod machine;
+mod reconnect;
 mod reports;
+mod way;
 
 pub use api::{Exit, Lane, StartOrder, StopHow, WorkerInput, WorkerOutput};
 pub use machine::WorkerNode;

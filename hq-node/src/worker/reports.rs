@@ -10,9 +10,10 @@ const REPORT_ENDS_MAX: u64 = 4096;
 
 /// What the server does not know yet, and what it has not acknowledged.
 ///
-/// Of a report that is sent only the size is kept: on a link that is gone nothing can be sent again.
+/// Of a report that is sent only the size is kept, unless it may have to be sent again over another link.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
+    keeps: bool,
     news: BTreeMap<GrantId, News>,
     /// Ends in `news`.
     fresh: u64,
@@ -20,20 +21,28 @@ pub(super) struct Reports {
     made: u64,
     /// Number of the latest report that was acknowledged.
     acked: u64,
-    /// Ends in each report since `acked`.
-    sent: VecDeque<u64>,
-    /// Sum of `sent`.
+    /// Each report since `acked`.
+    sent: VecDeque<Sent>,
+    /// Ends in `sent`.
     unacked: u64,
 }
 
+/// A report on its way.
+#[derive(Debug)]
+struct Sent {
+    ends: u64,
+    /// Empty where nothing is sent again.
+    news: BTreeMap<GrantId, News>,
+}
+
 /// What happened in a lane since the latest report.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct News {
     ended: Vec<Ended>,
     started: Option<(Ordinal, Tick)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ended {
     task: Ordinal,
     from: Tick,
@@ -42,6 +51,28 @@ struct Ended {
 }
 
 impl Reports {
+    /// Nothing yet; `keeps`: what is sent may have to be sent again.
+    pub(super) fn new(keeps: bool) -> Self {
+        Self { keeps, ..Self::default() }
+    }
+
+    /// The same for a new beginning: all that was to be told is nobody's business any more.
+    pub(super) fn restart(&mut self) {
+        *self = Self::new(self.keeps);
+    }
+
+    /// Number of the last report that is safe.
+    pub(super) const fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// All reports that are not acknowledged, as of now. What is new goes into the last one.
+    pub(super) fn again(&mut self, now: Tick) -> Vec<Report> {
+        self.send(now);
+        let sent = self.sent.iter().map(|sent| lanes_of(sent.news.clone(), now));
+        (self.acked + 1..).zip(sent).map(|(seq, lanes)| Report { seq, lanes }).collect()
+    }
+
     /// A run has started.
     pub(super) fn started(&mut self, now: Tick, run: RunId) {
         self.news.entry(run.grant).or_default().started = Some((run.task, now));
@@ -67,18 +98,20 @@ impl Reports {
 
     /// Everything that is new, as of now; none where nothing is.
     pub(super) fn make(&mut self, now: Tick) -> Option<Report> {
+        let lanes = self.send(now)?;
+        Some(Report { seq: self.made, lanes })
+    }
+
+    fn send(&mut self, now: Tick) -> Option<Vec<LaneReport>> {
         if self.news.is_empty() {
             return None;
         }
         self.made += 1;
         self.unacked += self.fresh;
-        self.sent.push_back(mem::take(&mut self.fresh));
-        let lanes = mem::take(&mut self.news).into_iter().map(|(grant, news)| LaneReport {
-            grant,
-            ended: news.ended.into_iter().map(|ended| ended.report(now)).collect(),
-            started: news.started.map(|(task, at)| (task, now.since(at))),
-        });
-        Some(Report { seq: self.made, lanes: lanes.collect() })
+        let news = mem::take(&mut self.news);
+        let kept = if self.keeps { news.clone() } else { BTreeMap::new() };
+        self.sent.push_back(Sent { ends: mem::take(&mut self.fresh), news: kept });
+        Some(lanes_of(news, now))
     }
 
     /// Reports up to `seq` are safe. Old numbers and those never used change nothing.
@@ -87,12 +120,21 @@ impl Reports {
             return;
         }
         while self.acked < seq
-            && let Some(ends) = self.sent.pop_front()
+            && let Some(sent) = self.sent.pop_front()
         {
             self.acked += 1;
-            self.unacked -= ends;
+            self.unacked -= sent.ends;
         }
     }
+}
+
+fn lanes_of(news: BTreeMap<GrantId, News>, now: Tick) -> Vec<LaneReport> {
+    let lane = |(grant, news): (GrantId, News)| LaneReport {
+        grant,
+        ended: news.ended.into_iter().map(|ended| ended.report(now)).collect(),
+        started: news.started.map(|(task, at)| (task, now.since(at))),
+    };
+    news.into_iter().map(lane).collect()
 }
 
 impl Ended {

@@ -1,8 +1,9 @@
 //! What clients ask.
 
 use hq_core::{
-    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, IdList, JobId, JobInfo, JobSpec, JobState,
-    JobTarget, LinkId, Outcome, Refusal, RequestId, Selector, Standing, TaskCounts, TaskNumber, TaskState, WallTime,
+    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, DetailPage, DetailPart, IdList, JobId, JobInfo,
+    JobSpec, JobState, JobTarget, LinkId, Outcome, Refusal, RequestId, Selector, Standing, TaskCounts, TaskNumber,
+    TaskState, WallTime,
 };
 use hq_node::ServerInput;
 
@@ -10,7 +11,7 @@ use crate::kit::{Rig, cancel, one, submit, submit_to, wait};
 
 fn jobs(rig: &mut Rig, client: LinkId, which: Selector) -> Vec<JobInfo> {
     match rig.ask(client, ClientRequest::Jobs(which)) {
-        ClientReply::Jobs(jobs) => jobs,
+        ClientReply::Jobs(page) => page.items,
         other => panic!("no jobs: {other:?}"),
     }
 }
@@ -179,8 +180,10 @@ fn details_of_ten_million_tasks_are_a_few_runs() {
     rig.submit(client, 10_000_000);
     let mut worker = rig.worker(1);
     worker.start(&mut rig);
-    let ask = ClientRequest::JobDetails { jobs: Selector::All, bodies: true };
-    let ClientReply::JobDetails(details) = rig.ask(client, ask) else { panic!("no details") };
+    let ask = ClientRequest::JobDetails { jobs: Selector::All, part: DetailPart::whole(true) };
+    let ClientReply::JobDetails(DetailPage { jobs: details, next: None }) = rig.ask(client, ask) else {
+        panic!("no details")
+    };
     assert_eq!(details[0].tasks.len(), 1);
     assert_eq!((details[0].tasks[0].number.0, details[0].tasks[0].state), (0, TaskState::Running));
     let [(TaskState::Waiting, rest)] = &details[0].rest[..] else { panic!("{:?}", details[0].rest) };

@@ -1,8 +1,8 @@
 //! What waits until what is safe.
 
 use hq_core::{
-    Blob, ClientReply, ClientRequest, DepKind, Deps, Fact, JobId, JobSpec, JobTarget, Outcome, Profile, Refusal,
-    Request, Selector, Seq, Submit, TaskIds, TaskNumber, ToWorker,
+    Blob, ClientReply, ClientRequest, DepKind, Deps, DetailPage, DetailPart, Fact, JobId, JobSpec, JobTarget, Outcome,
+    Page, Profile, Refusal, Request, Selector, Seq, Submit, TaskIds, TaskNumber, ToWorker,
 };
 use hq_node::{PeerRole, ServerInput};
 
@@ -153,9 +153,12 @@ fn a_failed_journal_makes_the_server_read_only() {
     for command in [submit(1), cancel(Selector::All), wait(Selector::All), ClientRequest::OpenJob(JobSpec::default())] {
         assert_eq!(rig.refused(client, command), refusal);
     }
-    assert!(matches!(rig.ask(client, ClientRequest::Jobs(Selector::All)), ClientReply::Jobs(jobs) if !jobs.is_empty()));
+    assert!(
+        matches!(rig.ask(client, ClientRequest::Jobs(Selector::All)), ClientReply::Jobs(page) if !page.items.is_empty())
+    );
     worker.run_all(&mut rig);
-    let ClientReply::Jobs(jobs) = rig.ask(client, ClientRequest::Jobs(Selector::Ids(hq_core::IdList::range(1, 1))))
+    let ClientReply::Jobs(Page { items: jobs, .. }) =
+        rig.ask(client, ClientRequest::Jobs(Selector::Ids(hq_core::IdList::range(1, 1))))
     else {
         panic!("jobs are listed")
     };
@@ -185,12 +188,15 @@ fn what_a_failed_journal_refused_is_not_shown() {
         let all = Selector::Ids(hq_core::IdList::range(1, 9));
         for (selector, expected) in [(Selector::All, 1..=last.0), (all, 1..=last.0), (Selector::Last, last.0..=last.0)]
         {
-            let ClientReply::Jobs(jobs) = rig.ask(client, ClientRequest::Jobs(selector.clone())) else {
+            let ClientReply::Jobs(Page { items: jobs, .. }) = rig.ask(client, ClientRequest::Jobs(selector.clone()))
+            else {
                 panic!("jobs are listed")
             };
             assert_eq!(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>(), expected.clone().collect::<Vec<_>>());
-            let details = ClientRequest::JobDetails { jobs: selector, bodies: false };
-            let ClientReply::JobDetails(details) = rig.ask(client, details) else { panic!("jobs are shown") };
+            let details = ClientRequest::JobDetails { jobs: selector, part: DetailPart::default() };
+            let ClientReply::JobDetails(DetailPage { jobs: details, .. }) = rig.ask(client, details) else {
+                panic!("jobs are shown")
+            };
             assert_eq!(details.iter().map(|job| job.info.id.0).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
             if details[0].info.id == JobId(1) {
                 let job = &details[0];

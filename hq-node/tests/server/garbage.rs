@@ -104,7 +104,7 @@ fn request() -> impl Strategy<Value = ClientRequest> {
         3 => (selector(), bounded).prop_map(|(jobs, reason)| ClientRequest::CancelJobs { jobs, reason }),
         2 => (selector(), states).prop_map(|(jobs, states)| ClientRequest::ForgetJobs { jobs, states }),
         1 => selector().prop_map(ClientRequest::Jobs),
-        1 => (selector(), any::<bool>()).prop_map(|(jobs, bodies)| ClientRequest::JobDetails { jobs, bodies }),
+        1 => (selector(), any::<bool>()).prop_map(|(jobs, bodies)| ClientRequest::JobDetails { jobs, part: hq_core::DetailPart::whole(bodies) }),
         2 => (0u32..4, 0u32..6)
             .prop_map(|(job, task)| ClientRequest::Explain { job: JobId(job), task: TaskNumber(task) }),
         2 => (selector(), any::<bool>())

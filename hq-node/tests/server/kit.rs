@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use hq_core::{
     Blob, Call, ClientReply, ClientRequest, FromWorker, GrantId, JobId, JobSpec, JobTarget, LaneReport, LinkId,
     Ordinal, Outcome, Profile, Record, Refusal, Reply, Report, Request, RequestId, RunEnd, Selector, Seq, ServerInfo,
-    Span, Submit, TaskIds, Tick, ToWorker, WallTime, WorkerConfig, WorkerId, WorkerResources,
+    Span, Submit, TaskIds, Tick, ToWorker, WallTime, Welcome, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_node::{PeerRole, ServerConfig, ServerInput, ServerNode, ServerOutput};
 
@@ -29,7 +29,14 @@ pub(crate) struct Rig {
 pub(crate) fn config(journal: bool) -> ServerConfig {
     let info =
         ServerInfo { server_uid: "abc123".to_owned(), started: WallTime(1_000_000_000), ..ServerInfo::default() };
-    ServerConfig { info, journal, idle_timeout: None, feed_bytes: 1 << 20, token_seed: 7 }
+    ServerConfig {
+        info,
+        journal,
+        idle_timeout: None,
+        feed_bytes: 1 << 20,
+        token_seed: 7,
+        adopt_timeout: Span::secs(60),
+    }
 }
 
 impl Rig {
@@ -99,6 +106,7 @@ impl Rig {
             ServerOutput::ToClient { .. } => "client",
             ServerOutput::CloseLink { .. } => "close",
             ServerOutput::Warn(_) => "warn",
+            ServerOutput::Prune { .. } => "prune",
             ServerOutput::Stop => "stop",
         });
         match output {
@@ -111,7 +119,7 @@ impl Rig {
             ServerOutput::ToWorker { link, messages } => self.to_worker.entry(link).or_default().extend(messages),
             ServerOutput::ToClient { link, replies } => self.to_client.entry(link).or_default().extend(replies),
             ServerOutput::CloseLink { link } => assert!(self.closed.insert(link), "{link} is ended twice"),
-            ServerOutput::Warn(_) => {}
+            ServerOutput::Warn(_) | ServerOutput::Prune { .. } => {}
             ServerOutput::Stop => self.stopped = true,
         }
     }
@@ -162,7 +170,8 @@ impl Rig {
         self.say(link, [FromWorker::Hello(Box::new(config))]);
         let first = self.hear(link);
         let Some(ToWorker::Welcome(welcome)) = first.first() else { panic!("not welcome: {first:?}") };
-        let mut hand = Hand { link, id: welcome.worker, reports: 0, lanes: BTreeMap::new(), acked: 0 };
+        let welcome = welcome.clone();
+        let mut hand = Hand { link, id: welcome.worker, welcome, reports: 0, lanes: BTreeMap::new(), acked: 0 };
         hand.take(first.clone());
         hand
     }
@@ -246,6 +255,7 @@ pub(crate) fn one(id: u32) -> Selector {
 pub(crate) struct Hand {
     pub(crate) link: LinkId,
     pub(crate) id: WorkerId,
+    pub(crate) welcome: Welcome,
     pub(crate) reports: u64,
     pub(crate) acked: u64,
     /// What waits or runs in each lane.

@@ -1,16 +1,16 @@
 //! The server goes on from its journal.
 
 use hq_core::{
-    ClientReply, ClientRequest, Fact, IdList, JobDetail, JobId, JobSpec, JobTarget, LinkId, Outcome, Selector, Seq,
-    Span, Tick, WallTime,
+    ClientReply, ClientRequest, DetailPart, Fact, IdList, JobDetail, JobId, JobSpec, JobTarget, LinkId, Outcome,
+    Selector, Seq, Span, Tick, WallTime,
 };
 use hq_node::ServerNode;
 
 use crate::kit::{Rig, cancel, config, submit, submit_to};
 
 fn details(rig: &mut Rig, client: LinkId) -> Vec<JobDetail> {
-    match rig.ask(client, ClientRequest::JobDetails { jobs: Selector::All, bodies: true }) {
-        ClientReply::JobDetails(details) => details,
+    match rig.ask(client, ClientRequest::JobDetails { jobs: Selector::All, part: DetailPart::whole(true) }) {
+        ClientReply::JobDetails(page) => page.jobs,
         other => panic!("no details: {other:?}"),
     }
 }

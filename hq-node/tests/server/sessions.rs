@@ -1,8 +1,8 @@
 //! Links to workers.
 
 use hq_core::{
-    ClientReply, ClientRequest, FromWorker, LaneReport, LossReason, Outcome, Refusal, Report, Selector, Span,
-    StopOutcome, TaskState, ToWorker, WorkerConfig, WorkerInfo, WorkerResources,
+    ClientReply, ClientRequest, DetailPage, DetailPart, FromWorker, LaneReport, LossReason, Outcome, Refusal, Report,
+    Selector, Span, StopOutcome, TaskState, ToWorker, WorkerConfig, WorkerInfo, WorkerResources,
 };
 use hq_node::{PeerRole, ServerInput};
 
@@ -16,7 +16,7 @@ fn hello(change: impl FnOnce(&mut WorkerConfig)) -> FromWorker {
 
 fn info(rig: &mut Rig, client: hq_core::LinkId, worker: u32) -> WorkerInfo {
     match rig.ask(client, ClientRequest::Workers(one(worker))) {
-        ClientReply::Workers(workers) => workers.into_iter().next().expect("the worker is known"),
+        ClientReply::Workers(page) => page.items.into_iter().next().expect("the worker is known"),
         other => panic!("no workers: {other:?}"),
     }
 }
@@ -191,8 +191,8 @@ fn a_link_that_ends_loses_its_worker_and_its_tasks_go_elsewhere() {
     assert!(second.lanes.is_empty());
     rig.input(ServerInput::LinkDown { link: first.link });
     second.start(&mut rig);
-    let ClientReply::JobDetails(details) =
-        rig.ask(client, ClientRequest::JobDetails { jobs: one(job.0), bodies: false })
+    let ClientReply::JobDetails(DetailPage { jobs: details, .. }) =
+        rig.ask(client, ClientRequest::JobDetails { jobs: one(job.0), part: DetailPart::default() })
     else {
         panic!("no details")
     };

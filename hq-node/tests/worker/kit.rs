@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use hq_core::{
     Blob, Epoch, FromWorker, GrantId, JobId, LossReason, Open, Ordinal, OrdinalRange, Outcome, Parts, Report, Request,
-    RunId, Span, SubmitBody, SubmitId, Tick, ToWorker, Welcome, Work, WorkRun, WorkerConfig, WorkerId, WorkerResources,
-    idlist,
+    Resume, RunId, Span, SubmitBody, SubmitId, Tick, ToWorker, Welcome, Work, WorkRun, WorkerConfig, WorkerId,
+    WorkerResources, idlist,
 };
 use hq_node::{StopHow, WorkerInput, WorkerNode, WorkerOutput};
 
@@ -172,6 +172,8 @@ pub(crate) fn show(output: &WorkerOutput) -> Vec<String> {
         WorkerOutput::Stop { run, how: StopHow::Leave } => vec![format!("leave {}", show_run(*run))],
         WorkerOutput::Listen { job, session, credit: Some(credit) } => vec![format!("listen {job}#{session}+{credit}")],
         WorkerOutput::Listen { job, session, credit: None } => vec![format!("unlisten {job}#{session}")],
+        WorkerOutput::Connect => vec!["connect".to_owned()],
+        WorkerOutput::Disconnect => vec!["disconnect".to_owned()],
         WorkerOutput::Exit(exit) => vec![format!("exit {exit:?}")],
     }
 }
@@ -192,8 +194,22 @@ fn show_message(message: &FromWorker) -> String {
         FromWorker::Report(report) => show_report(report),
         FromWorker::Notify { run, message } => format!("notify {}: {message}", show_run(*run)),
         FromWorker::Output(output) => format!("output {}: {}", show_run(output.run), output.offset),
+        FromWorker::Resume(resume) => show_resume(resume),
         FromWorker::Overview(state) => format!("overview of {} cpus", state.cpus.len()),
     }
+}
+
+/// `resume 7 of 1 by 9, 2 safe; 1: 5 runs for 20 6+3 wait; report 3: …`
+fn show_resume(resume: &Resume) -> String {
+    let mut parts =
+        vec![format!("resume {} of {} by {}, {} safe", resume.worker, resume.epoch, resume.token, resume.acked)];
+    for held in &resume.grants {
+        let running = held.running.iter().map(|(task, age)| format!(" {task} runs for {}", age.0 / 1_000));
+        let backlog = held.backlog.iter().map(|range| format!(" {}+{} wait", range.start, range.len));
+        parts.push(format!("{}:{}", held.grant.n, running.chain(backlog).collect::<String>()));
+    }
+    parts.extend(resume.reports.iter().map(show_report));
+    parts.join("; ")
 }
 
 /// `report 1: 1/5 finished age 0 took 20, 1/6 runs for 0`, times in milliseconds.

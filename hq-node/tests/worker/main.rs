@@ -3,5 +3,6 @@
 mod kit;
 mod leaving;
 mod random;
+mod reconnect;
 mod rules;
 mod volume;

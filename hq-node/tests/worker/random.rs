@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hq_core::{
-    FromWorker, OnServerLost, Ordinal, Outcome, Parts, Report, Rng, RunId, Span, SubmitId, ToWorker, Work, WorkRun,
-    idlist,
+    Channel, FromWorker, JobId, OnServerLost, Ordinal, Outcome, Parts, Report, Rng, RunId, RunOutput, Span, SubmitId,
+    ToWorker, Work, WorkRun, idlist,
 };
 use hq_node::{StopHow, WorkerInput, WorkerOutput};
 use proptest::prelude::*;
@@ -46,8 +46,23 @@ struct World {
     unacked: VecDeque<u64>,
     /// Share of starts that end at once.
     sync_percent: u64,
+    listening: Listening,
     exit: bool,
 }
+
+/// What is said of listening to the one job, and what the shell makes of it.
+#[derive(Default)]
+struct Listening {
+    /// The latest session, and the room that it was given so far; none: nobody listens.
+    session: u64,
+    given: Option<u32>,
+    /// What was sent in it.
+    sent: u32,
+    /// The room that the shell knows of.
+    ears: Option<(u64, u32)>,
+}
+
+const JOB: JobId = JobId(3);
 
 impl World {
     fn new(seed: u64, policy: OnServerLost, sync_percent: u64) -> Self {
@@ -65,6 +80,7 @@ impl World {
             acked: 0,
             unacked: VecDeque::new(),
             sync_percent,
+            listening: Listening::default(),
             exit: false,
         }
     }
@@ -128,8 +144,9 @@ impl World {
                 WorkerOutput::Start(order) => self.started(order.run, order.number.0),
                 WorkerOutput::Stop { run, how } => self.stopped(run, how),
                 WorkerOutput::Send(messages) => messages.into_iter().for_each(|message| self.said(message)),
-                WorkerOutput::Listen { .. } => panic!("nobody listens"),
+                WorkerOutput::Listen { job, session, credit } => self.listen(job, session, credit),
                 WorkerOutput::Exit(_) => self.exit = true,
+                WorkerOutput::Connect | WorkerOutput::Disconnect => panic!("it does not come back"),
             }
         }
     }
@@ -204,11 +221,74 @@ impl World {
                 assert!(running.is_none_or(|run| !self.unreported.contains_key(&run)), "reported before");
             }
             FromWorker::Hello(_) | FromWorker::Heartbeat => {}
-            FromWorker::Leaving { .. } => panic!("no limit is set"),
-            FromWorker::Notify { .. } | FromWorker::Overview(_) | FromWorker::Output(_) => {
-                panic!("nobody said a word, or listens")
+            FromWorker::Leaving { .. } | FromWorker::Resume(_) => panic!("no limit is set, nor does it come back"),
+            FromWorker::Notify { .. } | FromWorker::Overview(_) => panic!("nobody said a word"),
+            FromWorker::Output(output) => {
+                let listening = &mut self.listening;
+                listening.sent += 1;
+                assert_eq!(output.session, listening.session);
+                assert!(listening.given.is_some_and(|given| listening.sent <= given), "more than there is room for");
             }
         }
+    }
+
+    fn listen(&mut self, job: JobId, session: u64, credit: Option<u32>) {
+        assert_eq!(job, JOB);
+        let ears = &mut self.listening.ears;
+        *ears = credit.map(|credit| match ears {
+            Some((known, sum)) if *known == session => (session, *sum + credit),
+            _ => (session, credit),
+        });
+    }
+
+    /// Somebody listens anew, goes, or has taken something; or something is printed.
+    fn some_listening(&mut self) {
+        let (session, is_listening) = (self.listening.session, self.listening.given.is_some());
+        match self.rng.below(6) {
+            0 if is_listening => {
+                self.listening.given = None;
+                self.tell(ToWorker::Unlisten { job: JOB, session });
+                assert_eq!(self.listening.ears, None);
+            }
+            1 if is_listening => {
+                let room = self.listening.sent;
+                self.listening.given = self.listening.given.map(|given| given.max(room + 8));
+                let credit = self.listening.given.unwrap_or(0) - room;
+                let known = self.listening.ears.map_or(0, |(_, credit)| credit);
+                self.tell(ToWorker::Listen { job: JOB, session, credit: credit.saturating_sub(known) });
+            }
+            0 | 1 => {
+                self.listening.session += 1;
+                (self.listening.given, self.listening.sent) = (Some(8), 0);
+                let session = self.listening.session;
+                self.tell(ToWorker::Listen { job: JOB, session, credit: 8 });
+                assert_eq!(self.listening.ears, Some((session, 8)), "nothing is left of the session before");
+            }
+            2 => self.print(session.saturating_sub(1), false),
+            _ => {
+                let Some((session, credit @ 1..)) = self.listening.ears else { return };
+                self.listening.ears = Some((session, credit - 1));
+                self.print(session, true);
+            }
+        }
+    }
+
+    /// With or without room that was taken for it.
+    fn print(&mut self, session: u64, has_room: bool) {
+        let running = self.running();
+        let run = match &running[..] {
+            [] => run(1, self.rng.below(TASKS)),
+            some if self.rng.chance(80) => *self.rng.pick(some),
+            _ => run(1, self.rng.below(TASKS)),
+        };
+        let is_heard = has_room && running.contains(&run);
+        let (sent, room) = (self.listening.sent, self.listening.ears);
+        let output = RunOutput { run, session, channel: Channel::Stdout, offset: 0, data: b"x"[..].into() };
+        self.rig.node.handle_input(self.rig.now(), WorkerInput::Printed { job: JOB, output });
+        self.drain();
+        assert_eq!(self.listening.sent, sent + u32::from(is_heard), "{run}: what there is room for is heard");
+        let back = room.map(|(session, credit)| (session, credit + u32::from(has_room && !is_heard)));
+        assert_eq!(self.listening.ears, back, "room that is not used is there again");
     }
 
     fn report(&mut self, report: Report) {
@@ -326,7 +406,8 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.rng.below(12) {
+        match self.rng.below(13) {
+            12 => self.some_listening(),
             0..6 => {
                 let message = self.some_message();
                 let doubled = self.rng.chance(20);
@@ -390,6 +471,9 @@ impl World {
         self.rig.node.handle_input(self.rig.now(), input);
         self.drain();
         assert_eq!(self.exit, !waits || running == 0);
+        if waits {
+            assert_eq!(self.listening.ears, None, "nobody is waited for who cannot come back");
+        }
         for run in self.running() {
             self.end(run);
             self.drain();

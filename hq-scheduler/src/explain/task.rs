@@ -68,7 +68,7 @@ impl Scheduler {
             return Standing::Withdrawn;
         }
         let Some((id, lane)) = self.state.grants.iter().find(|(_, lane)| lane.tasks.contains(task)) else {
-            return Standing::Due;
+            return self.state.away_with(task).map_or(Standing::Due, |worker| Standing::Suspended { worker });
         };
         let is_called_back = self.mind.lanes.get(&id).is_some_and(|lane| !lane.recalls.is_empty());
         Standing::Backlog { worker: lane.worker, ahead: ahead_in(lane, task), is_called_back }

@@ -116,7 +116,7 @@ impl Scheduler {
     }
 
     /// Until when a grant on a worker that ends at `deadline` may start tasks.
-    pub(super) fn limit_lane(&mut self, grant: GrantId, deadline: Option<Tick>, request: &Request) -> Option<Tick> {
+    pub(crate) fn limit_lane(&mut self, grant: GrantId, deadline: Option<Tick>, request: &Request) -> Option<Tick> {
         let limit = deadline?.before(request.min_time());
         self.mind.limits.insert((limit, grant));
         self.mind.lanes.entry(grant).or_default().not_after = Some(limit);

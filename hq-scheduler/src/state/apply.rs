@@ -17,14 +17,15 @@ impl State {
         let at = record.at;
         match &record.fact {
             Fact::Boot { epoch, server_uid, .. } => {
-                self.boot(fx);
+                self.boot(at, fx);
                 self.epoch = *epoch;
                 self.last_grant = 0;
                 self.server_uid.clone_from(server_uid);
             }
             Fact::JobOpened { job, spec } => self.add_job(at, *job, spec, true),
             Fact::Submitted { job, base, submit } => {
-                if base.0 != self.next_ordinal {
+                // A snapshot leaves out what was forgotten, and damage leaves a gap.
+                if base.0 < self.next_ordinal {
                     return Err(format!("a submit at ordinal {base} does not follow {}", self.next_ordinal));
                 }
                 submit.check().map_err(str::to_owned)?;
@@ -46,6 +47,8 @@ impl State {
             Fact::PolicyChanged { order, placement } => self.policy = Some((order.clone(), placement.clone())),
             Fact::WorkerJoined { worker, config } => self.add_worker(at, *worker, config, fx),
             Fact::WorkerLost { worker, reason } => self.lose_worker(at, *worker, *reason, fx)?,
+            Fact::WorkerAway { worker } => self.go_away(at, *worker, fx)?,
+            Fact::WorkerReturned { worker, kept } => self.come_back(*worker, kept, fx)?,
             Fact::GrantOpened { grant, workers, class, variant, allocation, tasks } => {
                 self.leave_queues(*grant, tasks, fx)?;
                 self.open_grant(at, *grant, workers, *class, *variant, allocation, tasks)?;
@@ -64,6 +67,16 @@ impl State {
             Fact::TaskKilled { grant, task } => self.leave_lane(*grant, *task)?,
             Fact::TasksCanceled { tasks } => self.end_ranges(tasks, TaskState::Canceled, at, fx),
             Fact::TasksAborted { tasks } => self.end_ranges(tasks, TaskState::Aborted, at, fx),
+            Fact::SnapshotBegun { head } => self.begin_snapshot(head),
+            Fact::TasksMarked { marks } => self.mark_tasks(marks),
+            Fact::TasksRan { worker, variant, state, runs } => {
+                self.restore_runs(at, *worker, *variant, *state, runs, fx)
+            }
+            Fact::SnapshotEnded { tail } => self.end_snapshot(tail),
+            Fact::RecordsLost { .. } => {
+                self.in_snapshot = false;
+                self.lose_all_workers(fx);
+            }
             Fact::QueueCreated { .. }
             | Fact::QueueRemoved { .. }
             | Fact::AllocationIntended { .. }
@@ -76,6 +89,7 @@ impl State {
             | Fact::QueueLearned { .. }
             | Fact::WorkerOverview { .. }
             | Fact::FlushWanted
+            | Fact::SessionGiven { .. }
             | Fact::ServerStopped => {}
         }
         Ok(())
@@ -106,7 +120,7 @@ impl State {
         self.jobs.insert(id, Box::new(job));
     }
 
-    fn forget(&mut self, id: JobId) {
+    pub(crate) fn forget(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(&id) else { return };
         for base in job.submits {
             let range = self.range_of(base);
@@ -133,10 +147,15 @@ impl State {
     }
 
     fn lose_worker(&mut self, at: Tick, id: WorkerId, reason: LossReason, fx: &mut Effects) -> Result<(), String> {
-        let worker = self.workers.remove(&id).ok_or_else(|| format!("worker {id} does not exist"))?;
-        for grant in worker.grants.iter().copied().chain(worker.gang) {
-            self.lose_member(grant, id, reason, fx);
-        }
+        let worker = match self.workers.remove(&id) {
+            Some(worker) => {
+                for grant in worker.grants.iter().copied().chain(worker.gang) {
+                    self.lose_member(grant, id, reason, fx);
+                }
+                worker
+            }
+            None => self.give_up(id, reason, fx).ok_or_else(|| format!("worker {id} does not exist"))?,
+        };
         fx.freed.remove(&id);
         let lost =
             LostWorker { config: worker.config, joined: worker.joined, lost: at, reason, last_task: worker.last_task };
@@ -145,16 +164,19 @@ impl State {
     }
 
     /// A gang goes on without a member, and ends with its main worker.
-    fn lose_member(&mut self, grant_id: GrantId, worker: WorkerId, reason: LossReason, fx: &mut Effects) {
-        let Some(grant) = self.grants.get_mut(&grant_id) else { return };
+    pub(super) fn lose_member(&mut self, grant_id: GrantId, worker: WorkerId, reason: LossReason, fx: &mut Effects) {
+        let Some(grant) = self.any_grant_mut(grant_id) else { return };
         if grant.worker != worker {
             grant.others.retain(|member| *member != worker);
             return;
         }
-        let Some(grant) = self.grants.remove(&grant_id) else { return };
+        let grant = self.grants.remove(&grant_id).or_else(|| self.suspended.remove(&grant_id));
+        let Some(grant) = grant else { return };
         for member in &grant.others {
-            if let Some(member_state) = self.workers.get_mut(member) {
+            if let Some(member_state) = self.any_worker_mut(*member) {
                 member_state.gang = None;
+            }
+            if self.workers.contains_key(member) {
                 fx.freed.insert(*member);
             }
         }
@@ -165,17 +187,29 @@ impl State {
         }
     }
 
-    /// Workers of the life before are gone, and one id is left out.
-    fn boot(&mut self, fx: &mut Effects) {
-        let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
-        for worker in workers {
-            let at = Tick(0);
+    /// Workers of the life before are gone, but for those that may come back, and one id is left out.
+    fn boot(&mut self, at: Tick, fx: &mut Effects) {
+        let workers: Vec<(WorkerId, bool)> =
+            self.workers.iter().map(|(id, worker)| (*id, worker.config.on_server_lost.reconnects())).collect();
+        for (worker, comes_back) in workers {
             // A worker of this map always exists.
-            let _ = self.lose_worker(at, worker, LossReason::ServerEnded, fx);
+            let _ = match comes_back {
+                true => self.go_away(at, worker, fx),
+                false => self.lose_worker(Tick(0), worker, LossReason::ServerEnded, fx),
+            };
         }
         self.lost.clear();
         if self.last_worker > 0 {
             self.last_worker = self.last_worker.saturating_add(1);
+        }
+    }
+
+    /// All workers are gone, whether they may come back or not: what they had been told is not known.
+    fn lose_all_workers(&mut self, fx: &mut Effects) {
+        let workers: Vec<WorkerId> = self.workers.keys().chain(self.away.keys()).copied().collect();
+        for worker in workers {
+            // A worker of this map always exists.
+            let _ = self.lose_worker(Tick(0), worker, LossReason::ServerEnded, fx);
         }
     }
 
@@ -223,7 +257,8 @@ impl State {
     /// Tasks that wait are given to a lane.
     pub(super) fn leave_queues(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
         for range in tasks {
-            let own = self.submit_at_or_after(range.start).filter(|own| range.end() <= own.end());
+            let own = self.submit_at_or_after(range.start);
+            let own = own.filter(|own| own.start <= range.start && range.end() <= own.end());
             let waited: u64 = match own {
                 Some(own) => self.remove_ready(own.start, *range, fx),
                 None => {
@@ -231,7 +266,8 @@ impl State {
                     parts.into_iter().map(|(base, part)| self.remove_ready(base, part, fx)).sum()
                 }
             };
-            if waited != range.len {
+            // Lanes in a snapshot may hold what has ended.
+            if waited != range.len && !self.in_snapshot {
                 return Err(format!("grant {id} gets tasks that do not wait, at ordinal {}", range.start));
             }
         }
@@ -255,17 +291,19 @@ impl State {
         Ok(())
     }
 
-    fn close_grant(&mut self, id: GrantId, fx: &mut Effects) -> Result<(), String> {
+    pub(super) fn close_grant(&mut self, id: GrantId, fx: &mut Effects) -> Result<(), String> {
         let grant = self.grants.remove(&id).ok_or_else(|| format!("grant {id} does not exist"))?;
         for member in grant.workers() {
-            let Some(worker) = self.workers.get_mut(&member) else { continue };
+            let Some(worker) = self.any_worker_mut(member) else { continue };
             if worker.gang == Some(id) {
                 worker.gang = None;
             } else {
                 worker.grants.remove(&id);
                 worker.pools.release(&grant.allocation);
             }
-            fx.freed.insert(member);
+            if self.workers.contains_key(&member) {
+                fx.freed.insert(member);
+            }
         }
         Ok(())
     }
@@ -287,7 +325,9 @@ impl State {
                 worker.last_task = Some((task, start));
             }
         }
-        if let Some(workers) = gang {
+        if let Some(workers) = gang
+            && self.submit_of(task).is_some()
+        {
             self.records.set_gang(task, workers);
         }
         Ok(())

@@ -133,7 +133,14 @@ impl State {
     }
 
     /// Follows the edges from tasks of one submit that have just ended, and closes the job's books where all is done.
-    fn after_ends(&mut self, base: Ordinal, ended: &[OrdinalRange], end: TaskState, at: Tick, fx: &mut Effects) {
+    pub(super) fn after_ends(
+        &mut self,
+        base: Ordinal,
+        ended: &[OrdinalRange],
+        end: TaskState,
+        at: Tick,
+        fx: &mut Effects,
+    ) {
         let Some(submit) = self.submits.get(&base) else { return };
         let job_id = submit.job;
         let has_graph = submit.graph.is_some();
@@ -152,7 +159,10 @@ impl State {
         }
         for task in ended.iter().flat_map(|range| range.iter()) {
             let index = task.0 - base.0;
-            let graph = self.submits.get(&base).and_then(|submit| submit.graph.as_ref());
+            let mut graph = self.submits.get_mut(&base).and_then(|submit| submit.graph.as_mut());
+            if let Some(graph) = &mut graph {
+                graph.settle(index);
+            }
             let mut edges: Vec<(Ordinal, DepKind)> = graph
                 .map(|graph| graph.consumers(index).into_iter().map(|(i, kind)| (base.plus(i), kind)).collect())
                 .unwrap_or_default();

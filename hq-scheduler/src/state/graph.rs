@@ -70,6 +70,11 @@ impl Graph {
         *unmet == 0
     }
 
+    /// A task that has ended waits for nothing, whatever it had waited for.
+    pub(crate) fn settle(&mut self, index: u64) {
+        self.unmet[index as usize] = 0;
+    }
+
     /// Who waits for the task, and how.
     pub(crate) fn consumers(&self, index: u64) -> Vec<(u64, DepKind)> {
         let i = index as usize;

@@ -1,6 +1,7 @@
 //! The lasting state of the core. It changes by [`State::apply`] alone, live as in a replay, so that both are the same.
 
 mod apply;
+mod away;
 mod class;
 mod doom;
 mod ends;
@@ -12,11 +13,14 @@ mod owner;
 mod parts;
 mod queue;
 mod record;
+mod restore;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
 
+pub(crate) use away::AwayWorker;
 pub(crate) use class::Class;
 pub(crate) use owner::{OwnerId, PartyId};
 pub(crate) use parts::{Grant, Job, LostWorker, QueueKey, SubmitState, Worker};
@@ -38,6 +42,10 @@ pub(crate) struct State {
     pub(crate) owners: Owners,
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
     pub(crate) lost: BTreeMap<WorkerId, LostWorker>,
+    /// Workers that may come back.
+    pub(crate) away: BTreeMap<WorkerId, AwayWorker>,
+    /// Lanes and gangs of main workers that are away.
+    pub(crate) suspended: BTreeMap<GrantId, Grant>,
     pub(crate) last_worker: u32,
     pub(crate) grants: Grants,
     pub(crate) last_grant: u32,
@@ -48,6 +56,8 @@ pub(crate) struct State {
     pub(crate) gates: BTreeMap<JobId, Vec<(Ordinal, DepKind)>>,
     /// Names of the order and the placement, where one was chosen.
     pub(crate) policy: Option<(String, String)>,
+    /// Between the beginning and the end of a snapshot.
+    pub(crate) in_snapshot: bool,
 }
 
 /// What a fact set off besides the state itself.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use hq_core::Owner;
+use hq_core::{Owner, SnapshotNames};
 
 /// A user or a project, as a number. 0 is nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +49,16 @@ impl Owners {
         self.projects.release(&owner.project);
     }
 
+    /// Names and numbers: of users, and of projects.
+    pub(super) fn snapshot(&self) -> (SnapshotNames, SnapshotNames) {
+        (self.users.snapshot(), self.projects.snapshot())
+    }
+
+    /// Takes names and numbers; the submits that have them are still to come.
+    pub(super) fn restore(&mut self, users: &SnapshotNames, projects: &SnapshotNames) {
+        (self.users, self.projects) = (Names::restored(users), Names::restored(projects));
+    }
+
     /// Numbers of the names that some submit has.
     pub(crate) fn find(&self, owner: &Owner) -> (Option<PartyId>, Option<PartyId>) {
         (self.users.find(&owner.user), self.projects.find(&owner.project))
@@ -56,6 +66,16 @@ impl Owners {
 }
 
 impl Names {
+    fn snapshot(&self) -> SnapshotNames {
+        let known = self.known.iter().map(|(name, (id, _))| (name.clone(), id.0)).collect();
+        SnapshotNames { known, last: self.last.0 }
+    }
+
+    fn restored(names: &SnapshotNames) -> Self {
+        let known = names.known.iter().map(|(name, id)| (name.clone(), (PartyId(*id), 0)));
+        Self { known: known.collect(), last: PartyId(names.last) }
+    }
+
     fn intern(&mut self, name: &str) -> PartyId {
         if name.is_empty() {
             return PartyId::NOBODY;

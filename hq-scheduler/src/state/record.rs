@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Instance, Ordinal, OrdinalRange, Span, TaskState, Tick, WorkerId};
+use hq_core::{Instance, Ordinal, OrdinalRange, Span, TaskMark, TaskState, Tick, WorkerId};
 
 const PAGE: u64 = 4096;
 
@@ -70,12 +70,13 @@ impl Row {
     }
 }
 
-/// Microseconds below 17 minutes, milliseconds below 12 days, then seconds.
+/// Microseconds below 17 minutes, milliseconds below 12 days, then seconds. What was packed once is packed the same again.
 fn pack_span(span: Span) -> u32 {
     const MAX: u64 = (1 << 30) - 1;
+    const ROUND: u64 = MAX / 1_000 * 1_000;
     let (unit, value) = match span.0 {
-        n if n <= MAX => (0, n),
-        n if n / 1_000 <= MAX => (1, n / 1_000),
+        n if n < ROUND => (0, n),
+        n if n / 1_000 < ROUND => (1, n / 1_000),
         n => (2, (n / 1_000_000).min(MAX)),
     };
     (unit << 30) | value as u32
@@ -164,6 +165,39 @@ impl Records {
         self.gangs.insert(task, workers);
     }
 
+    /// Those of `range` that have something in a side table, in order.
+    pub(crate) fn marks_in(&self, range: OrdinalRange) -> Vec<TaskMark> {
+        let range = range.start..range.end();
+        let mut tasks: BTreeSet<Ordinal> = self.instances.range(range.clone()).map(|(task, _)| *task).collect();
+        tasks.extend(self.crashes.range(range.clone()).map(|(task, _)| *task));
+        tasks.extend(self.errors.range(range.clone()).map(|(task, _)| *task));
+        tasks.extend(self.gangs.range(range).map(|(task, _)| *task));
+        let mark = |task: Ordinal| TaskMark {
+            task,
+            instance: self.instance(task).0,
+            crashes: self.crashes(task).into(),
+            error: self.error(task).map(str::to_owned),
+            gang: self.gang(task).unwrap_or_default().to_vec(),
+        };
+        tasks.into_iter().map(mark).collect()
+    }
+
+    /// Puts into the side tables what `mark` has.
+    pub(crate) fn mark(&mut self, mark: &TaskMark) {
+        if mark.instance > 0 {
+            self.instances.insert(mark.task, mark.instance);
+        }
+        if mark.crashes > 0 {
+            self.crashes.insert(mark.task, u16::try_from(mark.crashes).unwrap_or(u16::MAX));
+        }
+        if let Some(error) = &mark.error {
+            self.errors.insert(mark.task, error.clone());
+        }
+        if !mark.gang.is_empty() {
+            self.gangs.insert(mark.task, mark.gang.clone());
+        }
+    }
+
     /// Forgets the tasks of `range`.
     pub(crate) fn remove(&mut self, range: OrdinalRange) {
         let (start, end) = (range.start.0, range.end().0);
@@ -193,6 +227,16 @@ fn remove_keys<V>(map: &mut BTreeMap<Ordinal, V>, range: OrdinalRange) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_packed_is_packed_the_same_again() {
+        for around in [1_073_741_000_u64, 1_073_741_823, 1_073_741_823_000, 1_073_741_000_000, 1_073_741_000_000_000] {
+            for n in around - 2_000..around + 2_000 {
+                let packed = pack_span(Span(n));
+                assert_eq!(pack_span(unpack_span(packed)), packed, "{n}");
+            }
+        }
+    }
 
     #[test]
     fn rows_keep_what_they_are_given() {

@@ -15,6 +15,8 @@ pub struct Faults {
     pub freeze: Span,
     /// Between networks that fall silent and are cut later, while the worker lives on.
     pub partition: Span,
+    /// Between links that break at once, with what is under way, while the worker lives on.
+    pub cut: Span,
     /// Between ends of the server without warning.
     pub restart: Span,
 }
@@ -28,6 +30,7 @@ impl Faults {
         crash: Span::ZERO,
         freeze: Span::ZERO,
         partition: Span::ZERO,
+        cut: Span::ZERO,
         restart: Span::ZERO,
     };
 }

@@ -19,6 +19,8 @@ pub(super) struct Link {
     pub(super) worker: Option<WorkerId>,
     /// Nothing comes through in either direction, and neither end knows.
     pub(super) is_dark: bool,
+    /// It broke: what was under way is lost, and both ends learn of it.
+    pub(super) is_cut: bool,
     /// The server still uses it.
     pub(super) server_open: bool,
     /// The peer still uses it.
@@ -47,6 +49,7 @@ impl Network {
             life,
             worker: None,
             is_dark: false,
+            is_cut: false,
             server_open: true,
             peer_open: true,
             up: Tick(0),

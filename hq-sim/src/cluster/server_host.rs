@@ -66,6 +66,7 @@ impl World {
             idle_timeout: None,
             feed_bytes: 1 << 16,
             token_seed: self.sim.seed,
+            adopt_timeout: self.sim.adopt_timeout,
         };
         let history = (1..).map(Seq).zip(self.server.disk.iter().cloned());
         let (orders, placements) = if self.sim.hostile {
@@ -165,6 +166,9 @@ impl World {
         if known.life != self.server.life || self.server.node.is_none() {
             return;
         }
+        if known.is_cut && !matches!(up, Up::Closed) {
+            return;
+        }
         let is_open = known.server_open;
         let role = match known.peer {
             Peer::Worker(_) => PeerRole::Worker,
@@ -207,7 +211,7 @@ impl World {
                     }
                 }
                 ServerOutput::CloseLink { link } => self.close_from_server(link),
-                ServerOutput::Warn(_) => {}
+                ServerOutput::Warn(_) | ServerOutput::Prune { .. } => {}
                 ServerOutput::Stop => {
                     self.server.node = None;
                     self.leave_links();
@@ -260,8 +264,10 @@ impl World {
                 self.watch.fail(format!("durability: work of submit {submit} leaves before that is safe"));
             }
             let Some(known) = self.net.links.get_mut(&link) else { continue };
-            if let ToWorker::Welcome(welcome) = message {
-                known.worker = Some(welcome.worker);
+            match message {
+                ToWorker::Welcome(welcome) => known.worker = Some(welcome.worker),
+                ToWorker::Resumed(resumed) => known.worker = Some(resumed.welcome.worker),
+                _ => {}
             }
             if let Some(worker) = known.worker {
                 self.watch.see(at, What::Told(worker, message));

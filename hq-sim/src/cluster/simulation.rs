@@ -23,9 +23,9 @@ use crate::{report::Report, trace::Trace};
 #[derive(Clone, Debug)]
 pub struct Simulation {
     pub(super) seed: u64,
-    pub(super) faults: Faults,
-    pub(super) journal: bool,
-    pub(super) workers: Vec<(Span, WorkerConfig)>,
+    pub(crate) faults: Faults,
+    pub(crate) journal: bool,
+    pub(crate) workers: Vec<(Span, WorkerConfig)>,
     pub(super) acts: Vec<(Span, Act)>,
     pub(super) clients: usize,
     /// How long faults go on; then come these workers, and all tasks have to end.
@@ -36,6 +36,8 @@ pub struct Simulation {
     pub(super) patience: Option<Span>,
     /// Whether orders and placements that propose anything can be chosen.
     pub(super) hostile: bool,
+    /// How long a new life of the server waits for workers of the one before.
+    pub(crate) adopt_timeout: Span,
 }
 
 /// What a client does.
@@ -85,6 +87,7 @@ impl Simulation {
             keep: 0,
             patience: None,
             hostile: false,
+            adopt_timeout: Span::secs(60),
         }
     }
 
@@ -146,6 +149,13 @@ impl Simulation {
 
     pub(crate) const fn with_hostile_policies(mut self) -> Self {
         self.hostile = true;
+        self
+    }
+
+    /// How long a new life of the server waits for workers of the one before.
+    #[must_use]
+    pub const fn adopt_timeout(mut self, timeout: Span) -> Self {
+        self.adopt_timeout = timeout;
         self
     }
 

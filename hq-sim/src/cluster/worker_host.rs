@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{FromWorker, LinkId, Outcome, Rng, RunId, Span, Tick, ToWorker, WorkerConfig, WorkerId};
 use hq_node::{StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};
@@ -21,8 +21,10 @@ pub(super) struct WorkerHost {
     ahead: Span,
     is_alive: bool,
     frozen_until: Option<Tick>,
-    /// Per run the number of its planned end.
-    runs: BTreeMap<RunId, u64>,
+    /// Who the server took it for last.
+    id: WorkerId,
+    /// Per run the number of its planned end, and who began it.
+    runs: BTreeMap<RunId, (u64, WorkerId)>,
     tokens: u64,
     rng: Rng,
 }
@@ -55,6 +57,7 @@ impl World {
             ahead,
             is_alive: true,
             frozen_until: None,
+            id: WorkerId(0),
             runs: BTreeMap::new(),
             tokens: 0,
             rng: self.rng.fork(),
@@ -68,10 +71,40 @@ impl World {
         }
     }
 
+    /// It looks for the server once.
+    fn connect_again(&mut self, worker: usize) {
+        let (now, life) = (self.now, self.server.life);
+        let link = self.net.open(Peer::Worker(worker), life);
+        self.workers[worker].link = Some(link);
+        // An attempt may also find nobody, or get lost.
+        let is_there = self.server.node.is_some() && (self.is_healed || self.rng.chance(80));
+        if !is_there {
+            let after = Span(self.rng.range(100, 500_000));
+            return self.plan(now.after(after), Event::ToWorker(link, Down::Closed));
+        }
+        if let Some(at) = self.net.up(now, link) {
+            self.plan(at, Event::ToServer(link, Up::Opened));
+        }
+        if let Some(at) = self.net.down(now, link) {
+            self.plan(at, Event::ToWorker(link, Down::Opened));
+        }
+    }
+
+    /// It ends its link.
+    fn hang_up(&mut self, worker: usize) {
+        let Some(link) = self.workers[worker].link.take() else { return };
+        if let Some(known) = self.net.links.get_mut(&link) {
+            known.peer_open = false;
+        }
+        if let Some(at) = self.net.up(self.now, link) {
+            self.plan(at, Event::ToServer(link, Up::Closed));
+        }
+    }
+
     /// Who the server takes it for.
     fn worker_id(&self, worker: usize) -> WorkerId {
         let link = self.workers[worker].link.and_then(|link| self.net.links.get(&link));
-        link.and_then(|link| link.worker).unwrap_or_default()
+        link.and_then(|link| link.worker).unwrap_or(self.workers[worker].id)
     }
 
     pub(super) fn worker_timeout(&mut self, worker: usize) {
@@ -94,7 +127,7 @@ impl World {
         if let Some(until) = self.workers[worker].frozen_until {
             return self.plan(until, Event::ToWorker(link, down));
         }
-        if !known.peer_open {
+        if !known.peer_open || known.is_cut && !matches!(down, Down::Closed) {
             return;
         }
         match down {
@@ -108,14 +141,11 @@ impl World {
     }
 
     pub(super) fn run_ends(&mut self, worker: usize, run: RunId, token: u64, how: Outcome) {
-        let id = self.worker_id(worker);
         let host = &mut self.workers[worker];
         if let Some(until) = host.frozen_until {
             return self.plan(until, Event::RunEnds { worker, run, token, how });
         }
-        if host.runs.get(&run) != Some(&token) {
-            return;
-        }
+        let Some((_, id)) = host.runs.get(&run).copied().filter(|(planned, _)| *planned == token) else { return };
         host.runs.remove(&run);
         self.watch.see(self.server.tick(self.now), What::Ended(id, run));
         self.worker_input(worker, WorkerInput::Ended { run, outcome: how });
@@ -124,6 +154,7 @@ impl World {
     fn drain_worker(&mut self, worker: usize) {
         let at = self.server.tick(self.now);
         let id = self.worker_id(worker);
+        self.workers[worker].id = id;
         while let Some(output) = self.workers[worker].node.poll_output() {
             self.watch.trace.push(format_args!("{} worker {id} {output:?}", self.now.0));
             match output {
@@ -135,8 +166,9 @@ impl World {
                 WorkerOutput::Stop { run, how } => self.stop_run(worker, run, how),
                 // Simulated programs print nothing.
                 WorkerOutput::Listen { .. } => {}
+                WorkerOutput::Connect => self.connect_again(worker),
+                WorkerOutput::Disconnect => self.hang_up(worker),
                 WorkerOutput::Exit(_) => {
-                    self.watch.see(at, What::Gone(id));
                     self.worker_is_gone(worker);
                 }
             }
@@ -154,7 +186,7 @@ impl World {
         };
         host.tokens += 1;
         let token = host.tokens;
-        host.runs.insert(order.run, token);
+        host.runs.insert(order.run, (token, order.worker));
         if spec.takes == Span::ZERO && host.rng.chance(50) {
             // A runner may call back before it returns.
             self.run_ends(worker, order.run, token, how);
@@ -166,12 +198,10 @@ impl World {
     fn stop_run(&mut self, worker: usize, run: RunId, how: StopHow) {
         let host = &mut self.workers[worker];
         let obeys = how != StopHow::Interrupt || host.rng.chance(60);
-        if !obeys || !host.runs.contains_key(&run) {
-            return;
-        }
+        let Some((_, id)) = host.runs.get(&run).copied().filter(|_| obeys) else { return };
         host.tokens += 1;
         let token = host.tokens;
-        host.runs.insert(run, token);
+        host.runs.insert(run, (token, id));
         let after = Span(host.rng.range(0, 50_000));
         let how = Outcome::Failed("it was stopped by a signal".to_owned());
         self.plan(self.now.after(after), Event::RunEnds { worker, run, token, how });
@@ -181,8 +211,13 @@ impl World {
         let Some(link) = self.workers[worker].link else { return };
         let Some(at) = self.net.up(self.now, link) else { return };
         for message in &messages {
-            let counts_once =
-                matches!(message, FromWorker::Report(_) | FromWorker::Recalled { .. } | FromWorker::Leaving { .. });
+            let counts_once = matches!(
+                message,
+                FromWorker::Report(_)
+                    | FromWorker::Recalled { .. }
+                    | FromWorker::Leaving { .. }
+                    | FromWorker::Resume(_)
+            );
             if counts_once && self.rng.chance(self.doubled_percent()) {
                 let later = if self.rng.chance(50) { at } else { at.after(Span(self.rng.range(1, 20_000_000))) };
                 // Planned first, so it is put off by an instant to come second.
@@ -196,14 +231,19 @@ impl World {
     pub(super) fn crash(&mut self, worker: usize) {
         let id = self.worker_id(worker);
         self.watch.trace.push(format_args!("{} worker {id} crashes", self.now.0));
-        self.watch.see(self.server.tick(self.now), What::Gone(id));
         self.worker_is_gone(worker);
     }
 
     fn worker_is_gone(&mut self, worker: usize) {
+        let (at, id) = (self.server.tick(self.now), self.worker_id(worker));
         let host = &mut self.workers[worker];
         host.is_alive = false;
-        host.runs.clear();
+        let mut ids: BTreeSet<WorkerId> = std::mem::take(&mut host.runs).into_values().map(|(_, id)| id).collect();
+        ids.insert(id);
+        for id in ids {
+            self.watch.see(at, What::Gone(id));
+        }
+        let host = &mut self.workers[worker];
         let Some(link) = host.link else { return };
         if let Some(known) = self.net.links.get_mut(&link) {
             known.peer_open = false;

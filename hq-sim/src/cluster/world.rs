@@ -73,6 +73,7 @@ pub(super) enum Fault {
     Crash,
     Freeze,
     Partition,
+    Break,
     Restart,
 }
 
@@ -134,7 +135,7 @@ impl World {
         if let Some((after, _)) = &world.sim.heal {
             world.plan(Tick(0).after(*after), Event::Heal);
         }
-        for fault in [Fault::Crash, Fault::Freeze, Fault::Partition, Fault::Restart] {
+        for fault in [Fault::Crash, Fault::Freeze, Fault::Partition, Fault::Break, Fault::Restart] {
             world.plan_fault(fault);
         }
         world
@@ -291,6 +292,7 @@ impl World {
             Fault::Crash => faults.crash,
             Fault::Freeze => faults.freeze,
             Fault::Partition => faults.partition,
+            Fault::Break => faults.cut,
             Fault::Restart => faults.restart,
         };
         if mean > Span::ZERO && !self.is_healed {
@@ -319,6 +321,12 @@ impl World {
                 let until = self.now.after(Span(self.rng.range(1_000, 30_000_000)));
                 self.freeze(worker, until);
             }
+            Fault::Break => {
+                let worker = *self.rng.pick(&alive);
+                if let Some(link) = self.workers[worker].link {
+                    self.break_link(link);
+                }
+            }
             Fault::Partition => {
                 let worker = *self.rng.pick(&alive);
                 if let Some(link) = self.workers[worker].link {
@@ -345,6 +353,16 @@ impl World {
             self.watch.trace.push(format_args!("{} link {link} is dark", self.now.0));
             self.plan(cut, Event::Cut(link));
         }
+    }
+
+    /// A link breaks at this moment; its ends learn of it, each in its own time.
+    fn break_link(&mut self, link: LinkId) {
+        let (one, other) = (self.net.arrival(self.now), self.net.arrival(self.now));
+        let Some(known) = self.net.links.get_mut(&link).filter(|known| !known.is_cut && !known.is_dark) else { return };
+        known.is_cut = true;
+        self.watch.trace.push(format_args!("{} link {link} breaks", self.now.0));
+        self.plan(one, Event::ToServer(link, Up::Closed));
+        self.plan(other, Event::ToWorker(link, Down::Closed));
     }
 
     /// Both ends of a dark link learn that it is gone.

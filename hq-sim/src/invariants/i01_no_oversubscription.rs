@@ -54,6 +54,10 @@ impl Invariant for NoOversubscription {
                 self.runs.insert((worker, order.run), Arc::new(run));
             }
             What::Ended(worker, run) => _ = self.runs.remove(&(worker, run)),
+            // The number of a worker that the journal does not know any more is given to another.
+            What::Restarted(_) => {
+                self.runs.retain(|(of, _), _| step.model.workers.contains_key(of) || step.model.away.contains_key(of))
+            }
             What::Gone(worker) => self.runs.retain(|(of, _), _| *of != worker),
             _ => {}
         }

@@ -24,7 +24,10 @@ impl Invariant for Conservation {
                 Fact::GrantClosed { grant } => {
                     self.touched.extend(step.model.grants.get(grant).into_iter().flat_map(|grant| &grant.workers));
                 }
-                Fact::WorkerLost { .. } | Fact::Boot { .. } => self.touched.extend(step.model.workers.keys()),
+                Fact::WorkerReturned { worker, .. } => _ = self.touched.insert(*worker),
+                Fact::WorkerLost { .. } | Fact::WorkerAway { .. } | Fact::Boot { .. } => {
+                    self.touched.extend(step.model.workers.keys())
+                }
                 Fact::WorkerJoined { worker, .. } => _ = self.touched.insert(*worker),
                 _ => {}
             },

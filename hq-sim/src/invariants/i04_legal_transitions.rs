@@ -76,8 +76,8 @@ impl LegalTransitions {
                     self.touch(step, task, "ended by others", None, &[TaskState::Waiting, TaskState::Running])?;
                 }
             }
-            Fact::WorkerLost { .. } | Fact::Boot { .. } => {
-                for grant in step.model.grants.values() {
+            Fact::WorkerLost { .. } | Fact::WorkerAway { .. } | Fact::WorkerReturned { .. } | Fact::Boot { .. } => {
+                for grant in step.model.grants.values().chain(step.model.suspended.values()) {
                     self.touched.extend(&grant.tasks);
                     self.jobs
                         .extend(grant.tasks.iter().filter_map(|task| step.model.tasks.get(task)).map(|task| task.job));

@@ -4,7 +4,7 @@ use super::{Freshness, Invariant, Step, What};
 use crate::hostile::is_whim;
 
 /// I5: what comes over a link that is gone, or from a worker that was given up, causes no fact; no fact of a run names a grant
-/// of an earlier boot.
+/// of an earlier boot, but for those whose worker came back with them.
 #[derive(Debug, Default)]
 pub struct StaleMessages {
     hears_old: bool,
@@ -23,7 +23,9 @@ impl Invariant for StaleMessages {
                 if self.hears_old && !is_whim(step.model, &record.fact) {
                     return Err(format!("a message from the past caused {:?}", record.fact));
                 }
-                if let Some(grant) = grant_of(&record.fact).filter(|grant| grant.epoch != step.model.epoch) {
+                if let Some(grant) = grant_of(&record.fact).filter(|grant| grant.epoch != step.model.epoch)
+                    && !step.model.adopted.contains(&grant)
+                {
                     return Err(format!("in boot {} something happens in grant {grant}", step.model.epoch));
                 }
             }

@@ -96,8 +96,26 @@ impl CrashCounts {
                 let grants: Vec<GrantId> = self.lanes.iter().filter(|(_, l)| lost(l)).map(|(id, _)| *id).collect();
                 grants.into_iter().for_each(|grant| self.lose(grant, *reason, model));
             }
+            Fact::WorkerReturned { worker, kept } => {
+                let own = |lane: &Lane| lane.worker == *worker;
+                let grants: Vec<GrantId> = self.lanes.iter().filter(|(_, l)| own(l)).map(|(id, _)| *id).collect();
+                for grant in grants {
+                    let Some(kept) = kept.iter().find(|kept| kept.grant == grant) else {
+                        self.lanes.remove(&grant);
+                        continue;
+                    };
+                    let tasks: BTreeSet<Ordinal> = each(&kept.tasks).collect();
+                    let held = self.lanes.get(&grant).map(|lane| lane.tasks.clone()).unwrap_or_default();
+                    self.leave(grant, held.into_iter().filter(|task| !tasks.contains(task)));
+                }
+            }
             Fact::Boot { .. } => {
-                let grants: Vec<GrantId> = self.lanes.keys().copied().collect();
+                // Who may come back is not lost yet.
+                let is_gone = |lane: &Lane| {
+                    let known = model.workers.get(&lane.worker);
+                    known.is_some_and(|worker| !worker.config.on_server_lost.reconnects())
+                };
+                let grants: Vec<GrantId> = self.lanes.iter().filter(|(_, l)| is_gone(l)).map(|(id, _)| *id).collect();
                 grants.into_iter().for_each(|grant| self.lose(grant, LossReason::ServerEnded, model));
             }
             _ => {}

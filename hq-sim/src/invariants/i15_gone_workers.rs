@@ -29,13 +29,16 @@ impl Invariant for GoneWorkers {
         match step.what {
             What::Fact(record) => match &record.fact {
                 Fact::WorkerLost { worker, .. } => {
-                    if !step.model.workers.contains_key(worker) {
+                    if !step.model.workers.contains_key(worker) && !step.model.away.contains_key(worker) {
                         return Err(format!("worker {worker} is lost and was not there"));
                     }
                     self.gone.insert(*worker);
                     self.touched.extend(step.model.grants_of(*worker).flat_map(|(_, grant)| &grant.tasks));
                 }
-                Fact::Boot { .. } => self.touched.extend(step.model.grants.values().flat_map(|grant| &grant.tasks)),
+                Fact::Boot { .. } | Fact::WorkerAway { .. } | Fact::WorkerReturned { .. } => {
+                    let all = step.model.grants.values().chain(step.model.suspended.values());
+                    self.touched.extend(all.flat_map(|grant| &grant.tasks));
+                }
                 Fact::GrantOpened { grant, workers, .. } => {
                     if let Some(gone) = workers.iter().find(|worker| !step.model.workers.contains_key(worker)) {
                         return Err(format!("grant {grant} is given to worker {gone}, which is gone"));

@@ -75,7 +75,13 @@ pub(super) fn lives_for(worker: &ModelWorker, at: Tick, request: &Request) -> bo
 
 /// Workers that are part of a gang: all of them is taken.
 pub(super) fn in_gangs(model: &Model) -> BTreeSet<WorkerId> {
-    model.grants.values().filter(|grant| grant.is_gang).flat_map(|grant| grant.workers.iter().copied()).collect()
+    model
+        .grants
+        .values()
+        .chain(model.suspended.values())
+        .filter(|grant| grant.is_gang)
+        .flat_map(|grant| grant.workers.iter().copied())
+        .collect()
 }
 
 /// Whether a worker outside of gangs could start one of them right now.

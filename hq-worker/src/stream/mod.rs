@@ -2,7 +2,9 @@
 //!
 //! What a program prints comes through pipes. For each stream directory in use there is one thread, which reads all
 //! pipes of that directory and writes its file, and nothing in between but a buffer of 64 KiB: where the file system
-//! stalls, nobody reads the pipes, and only the programs of that directory wait.
+//! stalls, nobody reads the pipes, and of the programs that run only those of that directory wait. Who starts a program
+//! makes the directory and its file, as it makes any other output file: starts into one that stalls take up the few
+//! threads that start programs.
 //!
 //! Output that goes to clients through the server has one thread of its own; what may be sent there is told by the
 //! server, job by job.

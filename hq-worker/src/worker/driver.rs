@@ -2,7 +2,7 @@ use std::{collections::HashMap, future::pending, sync::Arc, time::Duration};
 
 use hq_core::{FromWorker, HardwareState, Outcome, RunId, ToWorker};
 use hq_node::{Exit, StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};
-use hq_transport::{TypedReceiver, TypedSender};
+use hq_transport::{ConnectError, Link, Transport, TypedReceiver, TypedSender};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     task::JoinHandle,
@@ -18,8 +18,8 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// Outputs that are carried out before the link and the timers get their turn.
 const TURN: u32 = 8_192;
 
-/// Runs a worker until it has to leave: told to by its server, by its time limit, by the loss of its server or by
-/// [`WorkerHandle::interrupt`](crate::WorkerHandle::interrupt). What then still runs is killed and waited for, up to 5
+/// Runs a worker until it has to leave: told to by its server, by its time limit, by the loss of its server (if that is
+/// not found again in time, where it may reconnect) or by [`WorkerHandle::interrupt`](crate::WorkerHandle::interrupt). What then still runs is killed and waited for, up to 5
 /// seconds.
 ///
 /// Must be called inside a tokio runtime with time enabled. Signals are the caller's business.
@@ -27,9 +27,8 @@ const TURN: u32 = 8_192;
 /// # Cancel safety
 /// Dropping the future drops the link; what runs is left to its runners, which programs do not survive.
 pub async fn run_worker(options: WorkerOptions) -> Exit {
-    let WorkerOptions { config, link, runners, handle, mut overviews } = options;
+    let WorkerOptions { config, link, runners, handle, mut overviews, way_back } = options;
     let clock = Clock::start();
-    let (batches, receiver) = mpsc::channel(1);
     let mut driver = Driver {
         node: WorkerNode::new(config, clock.now()),
         clock,
@@ -39,11 +38,13 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
         running: HashMap::new(),
         outbox: vec![],
         words: vec![],
-        batches: Some(batches),
-        link: Some(TypedReceiver::new(link.receiver)),
+        batches: None,
+        link: None,
+        writer: None,
+        way_back,
+        attempt: None,
     };
-    let writer = tokio::spawn(writer::write(TypedSender::new(link.sender), receiver));
-    driver.node.handle_input(clock.now(), WorkerInput::LinkUp);
+    driver.take_link(link);
     let exit = loop {
         if let Some(exit) = driver.work() {
             break exit;
@@ -52,6 +53,11 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
         let input = tokio::select! {
             () = handle.interrupted.notified() => Some(WorkerInput::Interrupted),
             input = receive(&mut driver.link) => Some(input),
+            made = made(&mut driver.attempt) => {
+                driver.attempt = None;
+                driver.tried(made);
+                None
+            }
             () = driver.ends.some() => None,
             state = next(&mut overviews) => Some(WorkerInput::Overview(Box::new(state))),
             is_open = flush(driver.batches.as_ref(), &mut driver.outbox) => {
@@ -70,7 +76,7 @@ pub async fn run_worker(options: WorkerOptions) -> Exit {
             driver.handle(input);
         }
     };
-    driver.leave(writer).await;
+    driver.leave().await;
     exit
 }
 
@@ -91,6 +97,10 @@ struct Driver {
     /// The way to the writer; none once the link is down.
     batches: Option<mpsc::Sender<Vec<FromWorker>>>,
     link: Option<TypedReceiver<ToWorker>>,
+    writer: Option<JoinHandle<()>>,
+    way_back: Option<Arc<dyn Transport>>,
+    /// A link that is being made.
+    attempt: Option<JoinHandle<Result<Link, ConnectError>>>,
 }
 
 impl Driver {
@@ -106,6 +116,8 @@ impl Driver {
                 WorkerOutput::Listen { job, session, credit } => {
                     self.runners.all().for_each(|runner| runner.listen(job, session, credit));
                 }
+                WorkerOutput::Connect => self.connect(),
+                WorkerOutput::Disconnect => self.drop_link(),
                 WorkerOutput::Exit(exit) => return Some(exit),
             }
         }
@@ -136,10 +148,48 @@ impl Driver {
 
     fn handle(&mut self, input: WorkerInput) {
         if matches!(input, WorkerInput::LinkDown) {
-            self.link = None;
-            self.fall_silent();
+            self.drop_link();
         }
         self.node.handle_input(self.clock.now(), input);
+    }
+
+    fn connect(&mut self) {
+        match self.way_back.clone() {
+            Some(way_back) => self.attempt = Some(tokio::spawn(async move { way_back.connect().await })),
+            None => self.node.handle_input(self.clock.now(), WorkerInput::LinkDown),
+        }
+    }
+
+    /// An attempt to find the server again is over.
+    fn tried(&mut self, made: Result<Link, String>) {
+        match made {
+            Ok(link) => {
+                tracing::info!("a server is there again");
+                self.take_link(link);
+            }
+            Err(why) => {
+                tracing::debug!("the server is not there: {why}");
+                self.node.handle_input(self.clock.now(), WorkerInput::LinkDown);
+            }
+        }
+    }
+
+    fn take_link(&mut self, link: Link) {
+        let (batches, receiver) = mpsc::channel(1);
+        self.batches = Some(batches);
+        self.link = Some(TypedReceiver::new(link.receiver));
+        self.writer = Some(tokio::spawn(writer::write(TypedSender::new(link.sender), receiver)));
+        self.node.handle_input(self.clock.now(), WorkerInput::LinkUp);
+    }
+
+    /// The link is over, on whichever side.
+    fn drop_link(&mut self) {
+        self.link = None;
+        self.fall_silent();
+        if let Some(writer) = self.writer.take_if(|_| self.way_back.is_some()) {
+            writer.abort();
+            tracing::warn!("the server is gone; this worker looks for it");
+        }
     }
 
     /// The server takes no more words. What it said before that is heard all the same: its end of the link tells when it
@@ -180,7 +230,7 @@ impl Driver {
     }
 
     /// Kills what runs and says the last words, side by side.
-    async fn leave(mut self, mut writer: JoinHandle<()>) {
+    async fn leave(mut self) {
         let deadline = Instant::now() + LAST_WAIT;
         for (run, runner) in &self.running {
             runner.stop(*run, StopHow::Leave);
@@ -194,10 +244,17 @@ impl Driver {
                 let _ = batches.send(std::mem::take(&mut self.outbox)).await;
             }
             // The last sender is gone: the writer says good-bye and ends.
-            let _ = (&mut writer).await;
+            if let Some(writer) = &mut self.writer {
+                let _ = writer.await;
+            }
         };
-        if timeout_at(deadline, last_words).await.is_err() {
+        if timeout_at(deadline, last_words).await.is_err()
+            && let Some(writer) = &self.writer
+        {
             writer.abort();
+        }
+        if let Some(attempt) = &self.attempt {
+            attempt.abort();
         }
         drop(link);
         let mut batch = Vec::new();
@@ -226,6 +283,18 @@ async fn receive(link: &mut Option<TypedReceiver<ToWorker>>) -> WorkerInput {
             tracing::debug!("the link to the server is gone: {error}");
             WorkerInput::LinkDown
         }
+    }
+}
+
+/// The outcome of an attempt; for ever where none is under way.
+async fn made(attempt: &mut Option<JoinHandle<Result<Link, ConnectError>>>) -> Result<Link, String> {
+    let Some(attempt) = attempt else { return pending().await };
+    match attempt.await {
+        Ok(made) => made.map_err(|error| {
+            let address = error.to_string();
+            format!("{address}: {}", error.into_cause())
+        }),
+        Err(error) => Err(error.to_string()),
     }
 }
 

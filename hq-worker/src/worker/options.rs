@@ -1,19 +1,25 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use hq_core::{HardwareState, WorkerConfig};
-use hq_transport::Link;
+use hq_transport::{Link, Transport};
 use tokio::sync::{Notify, mpsc};
 
 use crate::Runners;
 
 /// What a worker is made of.
-#[derive(Debug)]
 pub struct WorkerOptions {
     pub(super) config: WorkerConfig,
     pub(super) link: Link,
     pub(super) runners: Runners,
     pub(super) handle: WorkerHandle,
     pub(super) overviews: Option<mpsc::Receiver<HardwareState>>,
+    pub(super) way_back: Option<Arc<dyn Transport>>,
+}
+
+impl fmt::Debug for WorkerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerOptions").field("config", &self.config).field("link", &self.link).finish_non_exhaustive()
+    }
 }
 
 impl WorkerOptions {
@@ -24,13 +30,21 @@ impl WorkerOptions {
         config.kinds.extend(runners.kinds());
         config.kinds.sort();
         config.kinds.dedup();
-        Self { config, link, runners, handle: WorkerHandle::default(), overviews: None }
+        Self { config, link, runners, handle: WorkerHandle::default(), overviews: None, way_back: None }
     }
 
     /// The same, and what comes out of `overviews` is told to the server.
     #[must_use]
     pub fn overviews(mut self, overviews: mpsc::Receiver<HardwareState>) -> Self {
         self.overviews = Some(overviews);
+        self
+    }
+
+    /// The same, and where its server is found again: asked whenever a worker that
+    /// [reconnects](hq_core::OnServerLost::Reconnect) has lost it. Without one, no attempt succeeds.
+    #[must_use]
+    pub fn way_back(mut self, way_back: Arc<dyn Transport>) -> Self {
+        self.way_back = Some(way_back);
         self
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use hq_core::{IdList, Instance, JobDetail, Selector, TaskState};
+use hq_core::{IdList, Instance, JobDetail, JobId, Selector, TaskState};
 use hq_stream::{StreamDir, StreamError};
 use tracing::{error, warn};
 
@@ -18,8 +18,8 @@ use crate::{
     context::Context,
     output::{Mode, StdoutClosed},
     parse,
-    server::missing,
-    view::{Target, TaskRow, body, final_paths, locate, task_rows},
+    server::{MISSING_MAX, missing},
+    view::{Target, TaskFilter, TaskRow, body, final_paths, locate, row_count, task_rows, unknown_tasks},
 };
 
 /// Options of `job cat`.
@@ -59,52 +59,73 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         bail!("JSON output mode doesn't support job output");
     }
     let server = context.server().await?;
-    let mut jobs = server.job_details(args.selector.clone(), true).await?;
-    let found: Vec<u32> = jobs.iter().map(|job| job.info.id.0).collect();
+    let mut found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} was not found");
     }
-    if jobs.is_empty() && args.selector == Selector::Last {
+    if found.is_empty() && args.selector == Selector::Last {
         error!("No jobs were found");
     }
     if args.follow {
-        let [job] = &jobs[..] else {
-            if jobs.is_empty() {
+        let [job] = found[..] else {
+            if found.is_empty() {
                 return Ok(());
             }
-            bail!("--follow goes with one job, and {} were selected", jobs.len());
+            bail!("--follow goes with one job, and {} were selected", found.len());
         };
-        let job = job.info.id;
-        return follow(&args, job, &server, context).await;
+        return follow(&args, JobId(job), &server, context).await;
     }
     if let Selector::Ids(ids) = &args.selector {
         // As they were named.
-        jobs.sort_by_key(|job| ids.index_of(job.info.id.0));
+        found.sort_by_key(|job| ids.index_of(*job));
     }
-    jobs.iter().try_for_each(|job| print(job, &args, context))
-}
-
-fn print(job: &JobDetail, args: &Args, context: &mut Context) -> anyhow::Result<()> {
-    let id = job.info.id;
-    let states: Vec<TaskState> = args.task_status.iter().copied().map(Into::into).collect();
-    let rows = task_rows(job, |number, state| {
-        args.tasks.as_ref().is_none_or(|tasks| tasks.index_of(number.0).is_some())
-            && (states.is_empty() || states.contains(&state))
-    });
-    for number in args.tasks.iter().flat_map(|tasks| tasks.iter()) {
-        if locate(job, number.into()).is_none() {
-            warn!("Task {number} of job {id} not found");
+    let states = args.task_status.iter().copied().map(Into::into).collect();
+    let filter = TaskFilter { ids: args.tasks.clone(), states };
+    for job in found {
+        let mut details = server.job_details(JobId(job), filter.part(true));
+        let (mut streams, mut selected, mut waiting) = (Streams::default(), 0, 0);
+        while let Some(piece) = details.next().await? {
+            if piece.is_first {
+                tell_unknown(&piece.detail, &args);
+            }
+            let count = row_count(&piece.detail, &filter);
+            selected += count;
+            waiting += count - print(&piece.detail, &args, &filter, &mut streams, context)?;
+        }
+        if selected == 0 {
+            warn!("No tasks were selected for job {job}, there is nothing to print");
+        }
+        if waiting > 0 {
+            warn!("Tasks of job {job} that have not started and have no output: {waiting}");
         }
     }
-    if rows.is_empty() {
-        warn!("No tasks were selected for job {id}, there is nothing to print");
+    Ok(())
+}
+
+fn tell_unknown(job: &JobDetail, args: &Args) {
+    let id = job.info.id;
+    let (unknown, count) = args.tasks.as_ref().map(|tasks| unknown_tasks(job, tasks, MISSING_MAX)).unwrap_or_default();
+    unknown.iter().for_each(|number| warn!("Task {number} of job {id} not found"));
+    if count > unknown.len() as u64 {
+        warn!("{count} of the tasks do not exist in job {id}; only the first {} are named", unknown.len());
     }
-    let waiting = rows.iter().filter(|row| !has_started(row)).count();
-    if waiting > 0 {
-        warn!("Tasks of job {id} that have not started and have no output: {waiting}");
-    }
-    let mut streams = Streams::default();
-    for row in rows.iter().filter(|row| has_started(row)) {
+}
+
+/// Prints the outputs of (a piece of) a job; says how many tasks have started.
+fn print(
+    job: &JobDetail,
+    args: &Args,
+    filter: &TaskFilter,
+    streams: &mut Streams,
+    context: &mut Context,
+) -> anyhow::Result<u64> {
+    let id = job.info.id;
+    let mut count = 0;
+    // What was never started is in runs, and has no output.
+    let started = JobDetail { rest: vec![], ..job.clone() };
+    for row in task_rows(&started, filter).filter(has_started) {
+        count += 1;
+        let row = &row;
         let (number, channel) = (row.number, args.channel);
         let target = target(job, row, channel);
         if target == Target::None {
@@ -133,10 +154,10 @@ fn print(job: &JobDetail, args: &Args, context: &mut Context) -> anyhow::Result<
             warn!("Cannot print the `{}` of task {number}: {error:#}", channel.name());
         }
     }
-    Ok(())
+    Ok(count)
 }
 
-pub(super) fn has_started(row: &TaskRow<'_>) -> bool {
+fn has_started(row: &TaskRow<'_>) -> bool {
     row.info.is_some_and(|info| info.started.is_some())
 }
 

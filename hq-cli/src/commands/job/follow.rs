@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{BufReader, Seek, SeekFrom},
+    io::{BufReader, Read, Seek, SeekFrom},
     time::Duration,
 };
 
@@ -12,12 +12,12 @@ use hq_stream::{StreamDir, StreamError};
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::cat::{Args, has_started, target, to_path};
+use super::cat::{Args, target, to_path};
 use crate::{
     context::Context,
     output::Output,
     server::Server,
-    view::{Target, TaskRow, task_rows},
+    view::{Target, TaskRow},
 };
 
 /// Workers write what they have read after three quarters of a second.
@@ -62,9 +62,12 @@ pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &m
 
 async fn detail(server: &Server, job: JobId) -> anyhow::Result<JobDetail> {
     let selector = Selector::Ids(hq_core::IdList::range(job.0, 1));
-    let Some(detail) = server.job_details(selector, true).await?.pop() else { bail!("Job {job} was forgotten") };
+    let Some(detail) = server.whole_job(selector, true).await? else { bail!("Job {job} was forgotten") };
     Ok(detail)
 }
+
+/// Bytes of a stream that are printed at a time.
+const PORTION: usize = 1 << 20;
 
 /// How far the output of each task is printed.
 struct Reader<'a> {
@@ -87,7 +90,11 @@ impl Reader<'_> {
     fn print_files(&mut self, out: &mut Output) -> anyhow::Result<()> {
         let detail = self.detail.clone();
         let mut dirs = BTreeMap::new();
-        for row in task_rows(&detail, |number, _| self.is_wanted(number)).iter().filter(|row| has_started(row)) {
+        for info in detail.tasks.iter().filter(|info| info.started.is_some()) {
+            if !self.is_wanted(info.number) {
+                continue;
+            }
+            let row = &TaskRow { number: info.number, state: info.state, info: Some(info) };
             let target = target(&detail, row, self.args.channel);
             let instance = row.info.map_or(Instance(0), |info| info.instance);
             match &target {
@@ -99,8 +106,10 @@ impl Reader<'_> {
                     let len = file.metadata()?.len();
                     if len > place.at {
                         self.head(row.number, out)?;
-                        out.copy(&mut BufReader::new(file))?;
-                        self.places.insert(row.number, Place { instance, at: len });
+                        // Not more than that, and how much it was: the file may grow meanwhile, or shrink.
+                        let mut fresh = BufReader::new(file.take(len - place.at));
+                        out.copy(&mut fresh)?;
+                        self.places.insert(row.number, Place { instance, at: len - fresh.get_ref().limit() });
                     }
                 }
                 Target::Stream(dir) => {
@@ -130,27 +139,30 @@ impl Reader<'_> {
             return Ok(());
         }
         let mut place = self.place(task, instance);
-        let mut at = 0;
-        let mut pieces: Vec<u8> = vec![];
-        stream
-            .copy(job, task, self.args.channel.into(), |bytes| {
-                let begin = place.at.saturating_sub(at).min(bytes.len() as u64) as usize;
-                let stop = end.saturating_sub(at).min(bytes.len() as u64) as usize;
-                pieces.extend_from_slice(bytes.get(begin..stop).unwrap_or_default());
-                at += bytes.len() as u64;
-                // Handed on in portions: an output may be large.
-                if pieces.len() >= 1 << 20 {
-                    place.at += pieces.len() as u64;
-                    out.raw(&pieces)?;
-                    pieces.clear();
-                }
-                anyhow::Ok(())
-            })
-            .or_else(|error| if error.is::<StreamError>() { Ok(()) } else { Err(error) })?;
-        if !pieces.is_empty() {
+        // Handed on in portions: an output may be large.
+        let mut portion: Vec<u8> = vec![];
+        let copied = stream.copy_pieces(job, task, self.args.channel.into(), |offset, bytes| {
+            let begin = place.at.saturating_sub(offset).min(bytes.len() as u64) as usize;
+            let stop = end.saturating_sub(offset).min(bytes.len() as u64) as usize;
+            let fresh = bytes.get(begin..stop).unwrap_or_default();
+            if fresh.is_empty() {
+                return Ok(());
+            }
+            if offset > place.at {
+                warn!("Task {task}: {} bytes of its output are lost", offset - place.at);
+            }
+            place.at = offset + stop as u64;
+            portion.extend_from_slice(fresh);
+            if portion.len() >= PORTION {
+                self.head(task, out)?;
+                out.raw(&std::mem::take(&mut portion))?;
+            }
+            anyhow::Ok(())
+        });
+        copied.or_else(|error| if error.is::<StreamError>() { Ok(()) } else { Err(error) })?;
+        if !portion.is_empty() {
             self.head(task, out)?;
-            place.at += pieces.len() as u64;
-            out.raw(&pieces)?;
+            out.raw(&portion)?;
         }
         self.places.insert(task, place);
         Ok(())

@@ -1,13 +1,13 @@
-use hq_core::Selector;
+use hq_core::{DetailPart, IdList, Selector};
 use tracing::error;
 
-use super::why::first_waiting;
+use super::why::reasons;
 use crate::{
     context::Context,
     output::{Mode, now},
     parse,
-    server::missing,
-    view::{job_detail_json, job_details, job_failures, why},
+    server::{Server, missing},
+    view::{JobOutline, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows},
 };
 
 /// Options of `job info`.
@@ -23,29 +23,56 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let mode = context.out.mode();
     let server = context.server().await?;
-    let jobs = server.job_details(args.selector.clone(), mode == Mode::Json).await?;
-    let found: Vec<u32> = jobs.iter().map(|job| job.info.id.0).collect();
+    let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} not found");
     }
+    let jobs = Selector::Ids(IdList::from_numbers(found.iter().copied())?);
     match mode {
-        Mode::Cli => {
-            for job in &jobs {
-                context.out.table(&job_details(job, now()))?;
-                if let Some((table, line)) = job_failures(job) {
-                    context.out.table(&table)?;
-                    context.out.line(&line)?;
+        Mode::Cli => print(&server, jobs, context).await,
+        Mode::Json => {
+            let mut details = server.details(jobs, DetailPart::whole(true));
+            let mut json = context.out.json_stream()?;
+            json.array()?;
+            while let Some(piece) = details.next().await? {
+                if piece.is_first {
+                    begin_job_json(&piece.detail, &mut json)?;
                 }
-                // Scripts read the tables alone; people want to know this next.
-                if context.out.is_terminal()
-                    && let Some((task, explained)) = first_waiting(&server, job).await?
-                {
-                    why(job, task, &explained).iter().try_for_each(|line| context.out.line(line))?;
+                for row in task_rows(&piece.detail, &TaskFilter::default()) {
+                    json.value(&task_json(&piece.detail, &row))?;
+                }
+                if piece.is_last {
+                    json.close()?;
+                    json.close()?;
                 }
             }
-            Ok(())
+            json.end()
         }
-        Mode::Json => context.out.json(&jobs.iter().map(job_detail_json).collect::<Vec<_>>()),
         Mode::Quiet => Ok(()),
     }
+}
+
+async fn print(server: &Server, jobs: Selector, context: &mut Context) -> anyhow::Result<()> {
+    let mut details = server.details(jobs, DetailPart::default());
+    let mut job: Option<JobOutline> = None;
+    while let Some(piece) = details.next().await? {
+        match &mut job {
+            Some(job) if !piece.is_first => job.add(piece.detail),
+            _ => job = Some(JobOutline::new(piece.detail)),
+        }
+        if !piece.is_last {
+            continue;
+        }
+        let Some(job) = job.take() else { continue };
+        context.out.table(&job_details(&job, now()))?;
+        if let Some((table, line)) = job_failures(&job) {
+            context.out.table(&table)?;
+            context.out.line(&line)?;
+        }
+        // Readers of tables pass over lines that have no bar.
+        for line in reasons(server, &job.detail).await? {
+            context.out.line(&line.replace('|', "\\u{7c}"))?;
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use hq_core::{Blob, JobId};
 use tracing::warn;
 
@@ -13,6 +13,7 @@ use crate::{
     commands::submit::{Relations, hand_over},
     context::Context,
     jobfile,
+    output::WithLines,
 };
 
 /// Larger files are none that somebody wrote.
@@ -64,7 +65,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
     let submit_dir = Blob::from(submit_dir.as_os_str().as_bytes());
     let parsed = jobfile::parse(&text, args.job.map(JobId), &submit_dir);
-    let file = parsed.map_err(|error| anyhow!("Invalid job file `{}`, {error}", args.path.display()))?;
+    let invalid = |error: jobfile::FileError| WithLines {
+        text: format!("Invalid job file `{}`, {error}", args.path.display()),
+        lines: error.excerpt().into(),
+    };
+    let file = parsed.map_err(invalid)?;
     for warning in &file.warnings {
         warn!("{warning}");
     }

@@ -1,5 +1,4 @@
-use hq_core::{Selector, TaskState};
-use serde_json::{Map, Value};
+use hq_core::{IdList, Selector, TaskState};
 use tracing::error;
 
 use crate::{
@@ -8,7 +7,7 @@ use crate::{
     output::Mode,
     parse,
     server::missing,
-    view::{ids_text, task_rows},
+    view::{TaskFilter, TaskRuns, task_rows},
 };
 
 /// Options of `job task-ids`.
@@ -26,23 +25,42 @@ pub(crate) struct Args {
 /// Prints numbers of tasks.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let states: Vec<TaskState> = args.filter.into_iter().map(Into::into).collect();
-    let wanted = |state| states.is_empty() || states.contains(&state);
+    let filter = TaskFilter { ids: None, states };
     let server = context.server().await?;
-    let jobs = server.job_details(args.selector.clone(), false).await?;
-    let found: Vec<u32> = jobs.iter().map(|job| job.info.id.0).collect();
+    let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} not found");
     }
-    match (context.out.mode(), &jobs[..]) {
-        (Mode::Cli, [job]) => context.out.line(&ids_text(job, wanted)),
-        (Mode::Cli, jobs) => {
-            jobs.iter().try_for_each(|job| context.out.line(&format!("{}: {}", job.info.id, ids_text(job, wanted))))
-        }
-        (Mode::Json, jobs) => {
-            let numbers = |job| task_rows(job, |_, state| wanted(state)).iter().map(|row| row.number.0).collect();
-            let map: Map<String, Value> = jobs.iter().map(|job| (job.info.id.to_string(), numbers(job))).collect();
-            context.out.json(&map)
-        }
-        (Mode::Quiet, _) => Ok(()),
+    let mode = context.out.mode();
+    if mode == Mode::Quiet {
+        return Ok(());
     }
+    let mut details = server.details(Selector::Ids(IdList::from_numbers(found.iter().copied())?), filter.part(false));
+    if mode == Mode::Json {
+        let mut json = context.out.json_stream()?;
+        json.object()?;
+        while let Some(piece) = details.next().await? {
+            if piece.is_first {
+                json.key(&piece.detail.info.id.to_string())?;
+                json.array()?;
+            }
+            task_rows(&piece.detail, &filter).try_for_each(|row| json.value(&row.number))?;
+            if piece.is_last {
+                json.close()?;
+            }
+        }
+        return json.end();
+    }
+    let mut runs = TaskRuns::default();
+    while let Some(piece) = details.next().await? {
+        runs.add(&piece.detail, &filter);
+        if piece.is_last {
+            let ids = std::mem::take(&mut runs).text();
+            match found.len() {
+                1 => context.out.line(&ids)?,
+                _ => context.out.line(&format!("{}: {ids}", piece.detail.info.id))?,
+            }
+        }
+    }
+    Ok(())
 }

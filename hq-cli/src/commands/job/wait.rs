@@ -21,7 +21,8 @@ pub(crate) struct Args {
 /// Waits until jobs have ended, or the server is gone.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?;
-    let request = ClientRequest::WaitJobs { jobs: args.selector.clone(), until_closed: !args.without_close };
+    let jobs = args.exit.resolve(&server, args.selector).await?;
+    let request = ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close };
     server.wait(request).await?;
-    args.exit.check(&server, args.selector).await
+    args.exit.check(&server, jobs).await
 }

@@ -1,5 +1,5 @@
 use hq_client::CallError;
-use hq_core::{Explanation, JobDetail, Selector, TaskNumber, TaskState};
+use hq_core::{DetailPart, Explanation, IdList, JobDetail, JobId, Selector, TaskNumber, TaskState};
 use serde_json::json;
 use tracing::error;
 
@@ -8,7 +8,7 @@ use crate::{
     output::Mode,
     parse,
     server::{Server, missing},
-    view::{explanation_json, why},
+    view::{TaskFilter, awaited_jobs, explanation_json, task_rows, why, why_aborted},
 };
 
 /// Options of `job why`.
@@ -25,26 +25,35 @@ pub(crate) struct Args {
 /// Says why jobs wait: of each, why its first waiting task does.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?;
-    let jobs = server.job_details(args.selector.clone(), false).await?;
-    let found: Vec<u32> = jobs.iter().map(|job| job.info.id.0).collect();
+    let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} not found");
     }
     let mut documents = Vec::new();
-    for job in &jobs {
-        let explained = first_waiting(&server, job).await?;
+    for id in found {
+        let none = DetailPart { first: TaskNumber(1), last: TaskNumber(0), ..DetailPart::default() };
+        let Some(piece) = server.job_details(JobId(id), none).next().await? else { continue };
+        let job = &piece.detail;
+        let explained = first_waiting(&server, job.info.id).await?;
+        let aborted = if explained.is_none() { first_aborted(&server, job).await? } else { None };
         match (context.out.mode(), explained) {
             (Mode::Cli, Some((task, explained))) => {
                 why(job, task, &explained).iter().try_for_each(|line| context.out.line(line))?;
             }
-            (Mode::Cli, None) => context.out.line(&format!("No task of job {} waits.", job.info.id))?,
+            (Mode::Cli, None) => {
+                context.out.line(&format!("No task of job {} waits.", job.info.id))?;
+                aborted.map_or(Ok(()), |line| context.out.line(&line))?;
+            }
             (Mode::Json, explained) => documents.push(match explained {
                 Some((task, explained)) => {
                     let mut document = explanation_json(job.info.id, task, &explained);
                     document["why"] = why(job, task, &explained).into();
                     document
                 }
-                None => json!({ "task_id": { "job_id": job.info.id, "job_task_id": null }, "why": [] }),
+                None => {
+                    let why: Vec<String> = aborted.into_iter().collect();
+                    json!({ "task_id": { "job_id": job.info.id, "job_task_id": null }, "why": why })
+                }
             }),
             (Mode::Quiet, _) => {}
         }
@@ -52,18 +61,43 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     if context.out.mode() == Mode::Json { context.out.json(&documents) } else { Ok(()) }
 }
 
+/// What people want to know of a job next: why its first waiting task waits or, where none does, why tasks were aborted.
+pub(super) async fn reasons(server: &Server, job: &JobDetail) -> Result<Vec<String>, CallError> {
+    let explained = if job.info.counts.waiting > 0 { first_waiting(server, job.info.id).await? } else { None };
+    Ok(match explained {
+        Some((task, explained)) => why(job, task, &explained),
+        None => first_aborted(server, job).await?.into_iter().collect(),
+    })
+}
+
+async fn first_aborted(server: &Server, job: &JobDetail) -> Result<Option<String>, CallError> {
+    if job.info.counts.aborted == 0 {
+        return Ok(None);
+    }
+    let Some(task) = first_in(server, job.info.id, TaskState::Aborted).await? else { return Ok(None) };
+    let awaited = IdList::from_numbers(awaited_jobs(job)).unwrap_or_default();
+    let awaited = if awaited.is_empty() { vec![] } else { server.jobs(Selector::Ids(awaited)).await? };
+    Ok(why_aborted(job, task, &awaited))
+}
+
 /// The first task of the job that waits, and why; nothing where none does, or where it does no more.
-pub(super) async fn first_waiting(
-    server: &Server,
-    job: &JobDetail,
-) -> Result<Option<(TaskNumber, Explanation)>, CallError> {
-    let again = job.tasks.iter().filter(|task| task.state == TaskState::Waiting).map(|task| task.number);
-    let never = job.rest.iter().filter(|(state, _)| *state == TaskState::Waiting);
-    let never = never.filter_map(|(_, ids)| ids.runs().iter().map(|run| run.start).min()).map(TaskNumber);
-    let Some(task) = again.chain(never).min() else { return Ok(None) };
-    match server.explain(job.info.id, task).await {
+async fn first_waiting(server: &Server, job: JobId) -> Result<Option<(TaskNumber, Explanation)>, CallError> {
+    let Some(task) = first_in(server, job, TaskState::Waiting).await? else { return Ok(None) };
+    match server.explain(job, task).await {
         Ok(explained) => Ok(Some((task, explained))),
         Err(CallError::Refused(_)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The first task of the job in that state.
+async fn first_in(server: &Server, job: JobId, state: TaskState) -> Result<Option<TaskNumber>, CallError> {
+    let filter = TaskFilter { ids: None, states: vec![state] };
+    let mut details = server.job_details(job, filter.part(false));
+    while let Some(piece) = details.next().await? {
+        if let Some(row) = task_rows(&piece.detail, &filter).next() {
+            return Ok(Some(row.number));
+        }
+    }
+    Ok(None)
 }

@@ -2,11 +2,7 @@ use std::path::PathBuf;
 
 use tracing::info;
 
-use crate::{
-    context::Context,
-    journal::FileLog,
-    view::{EventLines, event_line},
-};
+use crate::{context::Context, journal::FileLog, view::EventLines};
 
 /// Options of `journal export`.
 #[derive(Debug, clap::Args)]
@@ -27,8 +23,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<()> {
     let (mut told, mut lines, mut count) = (EventLines::default(), Vec::new(), 0_u64);
     while log.tell(&mut told, &mut lines)? {
         for line in lines.drain(..) {
-            context.out.raw((event_line(&line) + "\n").as_bytes())?;
-            count += 1;
+            count += line.write(|line| context.out.raw(line.as_bytes()))?;
         }
     }
     context.out.flush()?;

@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use super::{export, flush, replay, report, stream};
+use super::{export, flush, prune, repair, replay, report, stream};
 use crate::context::Context;
 
 /// Commands about the journal.
@@ -12,8 +12,12 @@ pub(crate) enum Command {
     Stream(stream::Args),
     /// Print what has happened, one JSON document a line
     Replay(replay::Args),
+    /// Leave out of the journal what is over
+    Prune(prune::Args),
     /// Return when all that has happened is on the disk
     Flush(flush::Args),
+    /// Save what can be saved of a damaged journal
+    Repair(repair::Args),
     /// Write a page about what is in a journal file
     Report(report::Args),
 }
@@ -25,6 +29,8 @@ impl Command {
             Self::Export(args) => export::run(&args, context),
             Self::Stream(args) => stream::run(args, context).await,
             Self::Replay(args) => replay::run(args, context).await,
+            Self::Prune(args) => prune::run(args, context).await,
+            Self::Repair(args) => repair::run(&args, context),
             Self::Flush(args) => flush::run(args, context).await,
             Self::Report(args) => report::run(&args, context),
         }

@@ -3,6 +3,8 @@
 mod export;
 mod flush;
 mod group;
+mod prune;
+mod repair;
 mod replay;
 mod report;
 mod stream;

@@ -1,4 +1,4 @@
-use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::PathBuf};
+use std::{io::Write, path::PathBuf};
 
 use anyhow::{Context as _, bail};
 use hq_core::{Event, Span, WallTime};
@@ -9,6 +9,7 @@ use crate::{
         FileLog,
         report::{Tally, Window, page},
     },
+    output::PrivateFile,
     parse,
 };
 
@@ -49,10 +50,9 @@ pub(crate) fn run(args: &Args, _: &mut Context) -> anyhow::Result<()> {
     let mut tally = Tally::new(window);
     each_event(args, |event| tally.see(event))?;
     let html = page(&tally.finish());
-    let path = &args.output;
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    let written = file.and_then(|mut file| file.write_all(html.as_bytes()));
-    written.with_context(|| format!("cannot write {path:?}"))
+    let mut file = PrivateFile::create(&args.output)?;
+    file.write_all(html.as_bytes()).with_context(|| format!("cannot write {:?}", args.output))?;
+    file.finish()
 }
 
 fn each_event(args: &Args, mut see: impl FnMut(&Event)) -> anyhow::Result<()> {

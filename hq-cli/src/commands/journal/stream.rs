@@ -4,7 +4,6 @@ use tracing::warn;
 use crate::{
     context::Context,
     journal::{Past, tell_past},
-    view::event_line,
 };
 
 /// Options of `journal stream`.
@@ -23,9 +22,9 @@ pub(crate) async fn run(_: Args, context: &mut Context) -> anyhow::Result<()> {
             Ok(EventBatch::Events(events)) => {
                 events.iter().filter(|event| event.at > until).for_each(|event| told.tell(event, &mut lines));
                 // What a worker reports is a little older than what the server saw meanwhile.
-                lines.sort_by_key(|(at, _)| *at);
+                lines.sort_by_key(|line| line.at);
                 for line in lines.drain(..) {
-                    context.out.raw((event_line(&line) + "\n").as_bytes())?;
+                    line.write(|line| context.out.raw(line.as_bytes()))?;
                 }
                 context.out.flush()?;
             }

@@ -25,8 +25,9 @@ pub(super) fn run(args: &Args, stream: &StreamDir, context: &mut Context) -> any
             warn!("The output of task {} is partial: some of it was lost", info.run.task);
         }
         let comma = if n == 0 { "" } else { "," };
-        let head =
-            format!("{comma}\n  {{\"finished\": {}, \"id\": {}, \"stdout\": \"", info.is_finished, info.run.task);
+        // Who reads this takes what is finished for all there is.
+        let is_whole = info.is_finished && !info.is_damaged;
+        let head = format!("{comma}\n  {{\"finished\": {is_whole}, \"id\": {}, \"stdout\": \"", info.run.task);
         context.out.raw(head.as_bytes())?;
         // Piece by piece: an output may be larger than the memory.
         let mut text = JsonText::default();

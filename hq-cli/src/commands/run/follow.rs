@@ -1,7 +1,7 @@
 //! What becomes of the tasks: their outputs, the log, runs once more, the end of all.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     io::{self, IsTerminal, Write},
     path::Path,
@@ -21,9 +21,10 @@ use super::{
     halt::{Halt, On},
     joblog::JobLog,
     plan::Plan,
+    print::{output, print},
 };
 use crate::{
-    output::{Mode, Output, task_bar},
+    output::{Output, task_bar},
     server::{Server, unexpected},
 };
 
@@ -38,6 +39,8 @@ pub(super) struct Follow<'a> {
     pub(super) outputs: Option<&'a Path>,
     pub(super) log: Option<JobLog>,
     pub(super) retries: u32,
+    /// More tasks than that may not fail for good. Where tasks are run again, only we know which did.
+    pub(super) max_fails: Option<u32>,
     pub(super) halt: Option<Halt>,
     pub(super) bar: bool,
     /// Print in order.
@@ -54,8 +57,11 @@ pub(super) struct Progress {
     again: HashMap<u32, u32>,
     /// Runs of tasks that had more than one.
     runs: HashMap<u32, u32>,
-    /// Tasks that have ended for good, with the id of their last run. Those that wait to be printed in order.
-    waiting: BTreeMap<u32, u32>,
+    /// Ids whose ends are known.
+    ended: HashSet<u32>,
+    /// Tasks that have ended for good, with the id of their last run and whether it ended well. Those that wait to be
+    /// printed in order.
+    waiting: BTreeMap<u32, (u32, bool)>,
     /// Tasks that were printed, counted from the first one.
     printed: usize,
     hosts: HashMap<WorkerId, String>,
@@ -69,6 +75,7 @@ impl Progress {
         Self {
             again: HashMap::new(),
             runs: HashMap::new(),
+            ended: HashSet::new(),
             waiting: BTreeMap::new(),
             printed: 0,
             hosts: HashMap::new(),
@@ -77,6 +84,28 @@ impl Progress {
             begun: Instant::now(),
         }
     }
+
+    /// Whether the end of that run was not known before.
+    pub(super) fn is_first_end(&mut self, id: u32) -> bool {
+        self.ended.insert(id)
+    }
+
+    /// Tasks that do not run, or no further, which may be known.
+    pub(super) fn never(&mut self, ids: &IdList, end: TaskState) {
+        let count = ids.iter().filter(|id| self.ended.insert(*id)).count() as u64;
+        let count = count.min(self.counts.waiting);
+        self.counts.waiting -= count;
+        *self.counts.of_mut(end) += count;
+    }
+}
+
+/// The end of a run.
+pub(super) struct RunEnded {
+    pub(super) id: u32,
+    pub(super) host: String,
+    pub(super) started: WallTime,
+    pub(super) ended: WallTime,
+    pub(super) exit: Exit,
 }
 
 impl Follow<'_> {
@@ -92,7 +121,8 @@ impl Follow<'_> {
                         self.hear(event, out).await?;
                     }
                 }
-                Some(Ok(EventBatch::Reset { .. })) => bail!("the server had to drop what happened to job {}", self.job),
+                // What comes behind this may tell of ends once more.
+                Some(Ok(EventBatch::Reset { .. })) => self.resync(out).await?,
                 Some(Err(CallError::Lost(_))) | None => bail!("the server is gone; job {} may go on", self.job),
                 Some(Err(error)) => return Err(error.into()),
             }
@@ -109,52 +139,42 @@ impl Follow<'_> {
             EventKind::TasksFinished { workers, tasks, .. } => {
                 let host = self.host(workers.first().copied()).await;
                 for FinishedTask { task, started, ended, .. } in tasks {
-                    self.end(task.0, &host, started, ended, Exit::default(), out).await?;
+                    let (host, exit) = (host.clone(), Exit::default());
+                    self.end(RunEnded { id: task.0, host, started, ended, exit }, out).await?;
                 }
             }
             EventKind::TaskFailed { task, error, run, .. } => {
                 let host = self.host(run.as_ref().and_then(|run| run.workers.first().copied())).await;
-                let started = run.map_or(event.at, |run| run.started);
-                self.end(task.0, &host, started, event.at, Exit::of_error(&error), out).await?;
+                let (started, ended) = (run.map_or(event.at, |run| run.started), event.at);
+                self.end(RunEnded { id: task.0, host, started, ended, exit: Exit::of_error(&error) }, out).await?;
             }
-            EventKind::TasksCanceled { tasks, .. } => self.never(&tasks, TaskState::Canceled),
-            EventKind::TasksAborted { tasks, .. } => self.never(&tasks, TaskState::Aborted),
+            EventKind::TasksCanceled { tasks, .. } => self.state.never(&tasks, TaskState::Canceled),
+            EventKind::TasksAborted { tasks, .. } => self.state.never(&tasks, TaskState::Aborted),
             _ => {}
         }
         Ok(())
     }
 
-    /// Tasks that do not run, or no further.
-    fn never(&mut self, ids: &IdList, end: TaskState) {
-        let count = ids.len().min(self.state.counts.waiting);
-        self.state.counts.waiting -= count;
-        *self.state.counts.of_mut(end) += count;
-    }
-
-    /// A run has ended.
-    async fn end(
-        &mut self,
-        id: u32,
-        host: &str,
-        started: WallTime,
-        ended: WallTime,
-        exit: Exit,
-        out: &mut Output,
-    ) -> anyhow::Result<()> {
+    /// A run has ended, which may be known.
+    pub(super) async fn end(&mut self, run: RunEnded, out: &mut Output) -> anyhow::Result<()> {
+        let RunEnded { id, host, started, ended, exit } = run;
+        if !self.state.is_first_end(id) {
+            return Ok(());
+        }
         let seq = self.state.again.get(&id).copied().unwrap_or(id);
         if !exit.is_success() && !self.state.halted && self.runs_again(seq).await? {
             self.remove_outputs(id);
             return Ok(());
         }
         let printed = self.outputs.map_or(0, |dir| fs::metadata(output(dir, id, "out")).map_or(0, |data| data.len()));
-        let end = End { seq, host: host.to_owned(), started, ended, printed, exit };
+        let end = End { seq, host, started, ended, printed, exit };
         if let Some(log) = &mut self.log {
             log.add(&end, &self.plan.command(seq))?;
         }
         let counts = &mut self.state.counts;
         counts.waiting = counts.waiting.saturating_sub(1);
         *counts.of_mut(if exit.is_success() { TaskState::Finished } else { TaskState::Failed }) += 1;
-        self.print(seq, id, out)?;
+        self.print(seq, id, exit.is_success(), out).await?;
         self.check_halt().await
     }
 
@@ -178,6 +198,10 @@ impl Follow<'_> {
     }
 
     async fn check_halt(&mut self) -> anyhow::Result<()> {
+        let failed = self.state.counts.failed;
+        if self.max_fails.is_some_and(|max| failed > u64::from(max)) && !self.state.halted {
+            return self.halt(&format!("--max-fails: {failed} tasks have failed"), "hq run --max-fails").await;
+        }
         let Some(halt) = self.halt.filter(|_| !self.state.halted) else { return Ok(()) };
         let counts = &self.state.counts;
         let reached = match halt.on {
@@ -188,11 +212,15 @@ impl Follow<'_> {
         if reached < halt.threshold(self.seqs.len() as u64) {
             return Ok(());
         }
+        self.halt(&format!("--halt: {reached} tasks have come to that"), "hq run --halt").await
+    }
+
+    async fn halt(&mut self, why: &str, reason: &str) -> anyhow::Result<()> {
         self.state.halted = true;
-        if counts.waiting > 0 {
-            warn!("--halt: {reached} tasks have come to that; the others are cancelled");
+        if self.state.counts.waiting > 0 {
+            warn!("{why}; the others are cancelled");
             let jobs = Selector::Ids(IdList::range(self.job.0, 1));
-            self.server.call(ClientRequest::CancelJobs { jobs, reason: Some("hq run --halt".to_owned()) }).await?;
+            self.server.call(ClientRequest::CancelJobs { jobs, reason: Some(reason.to_owned()) }).await?;
         }
         Ok(())
     }
@@ -210,36 +238,29 @@ impl Follow<'_> {
     }
 
     /// What a task printed, or in order what those did that have ended.
-    fn print(&mut self, seq: u32, id: u32, out: &mut Output) -> anyhow::Result<()> {
+    async fn print(&mut self, seq: u32, id: u32, ended_well: bool, out: &mut Output) -> anyhow::Result<()> {
         if !self.in_order {
-            return self.print_one(id, out);
+            return self.print_one(id, ended_well, out).await;
         }
-        self.state.waiting.insert(seq, id);
-        while let Some(id) = self.seqs.get(self.state.printed).and_then(|seq| self.state.waiting.remove(seq)) {
-            self.print_one(id, out)?;
+        self.state.waiting.insert(seq, (id, ended_well));
+        while let Some((id, well)) = self.seqs.get(self.state.printed).and_then(|seq| self.state.waiting.remove(seq)) {
+            self.print_one(id, well, out).await?;
             self.state.printed += 1;
         }
         Ok(())
     }
 
     /// What is left to be printed where tasks before were cancelled.
-    pub(super) fn print_rest(&mut self, out: &mut Output) -> anyhow::Result<()> {
-        let rest = std::mem::take(&mut self.state.waiting);
-        rest.values().try_for_each(|id| self.print_one(*id, out))
+    pub(super) async fn print_rest(&mut self, out: &mut Output) -> anyhow::Result<()> {
+        for (id, ended_well) in std::mem::take(&mut self.state.waiting).into_values() {
+            self.print_one(id, ended_well, out).await?;
+        }
+        Ok(())
     }
 
-    fn print_one(&self, id: u32, out: &mut Output) -> anyhow::Result<()> {
+    async fn print_one(&self, id: u32, ended_well: bool, out: &mut Output) -> anyhow::Result<()> {
         let Some(dir) = self.outputs else { return Ok(()) };
-        if out.mode() != Mode::Json
-            && let Ok(file) = fs::File::open(output(dir, id, "out"))
-        {
-            out.copy(&mut io::BufReader::new(file))?;
-            out.flush()?;
-        }
-        if let Ok(mut file) = fs::File::open(output(dir, id, "err")) {
-            // Nobody can be told where standard error is closed.
-            _ = io::copy(&mut file, &mut io::stderr());
-        }
+        print(dir, id, ended_well, out).await?;
         self.remove_outputs(id);
         Ok(())
     }
@@ -259,8 +280,4 @@ impl Follow<'_> {
         // Nothing depends on this line.
         _ = write!(io::stderr(), "\r\x1b[2K{line}");
     }
-}
-
-fn output(dir: &Path, id: u32, channel: &str) -> std::path::PathBuf {
-    dir.join(format!("{id}.{channel}"))
 }

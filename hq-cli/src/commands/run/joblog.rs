@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{File, OpenOptions},
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -28,9 +28,12 @@ impl JobLog {
     /// The system's.
     pub(super) fn open(path: &Path, keep: bool) -> anyhow::Result<Self> {
         let mut options = OpenOptions::new();
-        let options = if keep { options.append(true) } else { options.write(true).truncate(true) };
+        let options = if keep { options.read(true).append(true) } else { options.write(true).truncate(true) };
         let unusable = || format!("cannot write the log `{}`", path.display());
-        let file = options.create(true).open(path).with_context(unusable)?;
+        let mut file = options.create(true).open(path).with_context(unusable)?;
+        if keep {
+            cut_torn_line(&mut file).with_context(unusable)?;
+        }
         let mut log = Self { path: path.to_owned(), file };
         if log.file.metadata().with_context(unusable)?.len() == 0 {
             log.write(HEADER)?;
@@ -50,6 +53,34 @@ impl JobLog {
         let line = format!("{line}\n");
         self.file.write_all(line.as_bytes()).with_context(|| format!("cannot write the log `{}`", self.path.display()))
     }
+}
+
+/// A line that was not written to its end would spoil the next one.
+fn cut_torn_line(file: &mut File) -> std::io::Result<()> {
+    let end = file.metadata()?.len();
+    let mut torn = end;
+    let mut bytes = [0; 4096];
+    while torn > 0 {
+        let from = torn.saturating_sub(bytes.len() as u64);
+        let bytes = &mut bytes[..(torn - from) as usize];
+        file.seek(SeekFrom::Start(from))?;
+        file.read_exact(bytes)?;
+        if let Some(at) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            torn = from + at as u64 + 1;
+            break;
+        }
+        torn = from;
+    }
+    if torn == 0 && end > 0 {
+        // The header, or no log at all.
+        let mut text = Vec::new();
+        file.rewind()?;
+        file.take(HEADER.len() as u64).read_to_end(&mut text)?;
+        if text.len() as u64 != end || !HEADER.as_bytes().starts_with(&text) {
+            return Err(std::io::Error::other("it is not one of `hq run`"));
+        }
+    }
+    if torn < end { file.set_len(torn) } else { Ok(()) }
 }
 
 fn line(end: &End, command: &str) -> String {
@@ -131,6 +162,21 @@ mod tests {
         assert_eq!(read(&path).expect("reads"), ends);
         fs::write(&path, text + "3\tn1\t1.0\t1.0\t0\t0\t0").expect("writes");
         assert_eq!(read(&path).expect("a torn line is none"), ends);
+        // Nor is what comes behind it spoilt, however long it is.
+        for torn in ["3\tn1\t1.0", &"x".repeat(10_000)] {
+            let text = fs::read_to_string(&path).expect("reads");
+            let whole = &text[..=text.rfind('\n').expect("a line")];
+            fs::write(&path, format!("{whole}{torn}")).expect("writes");
+            let mut log = JobLog::open(&path, true).expect("opens");
+            log.add(&end(4, 0, 0), "y").expect("writes");
+            assert_eq!(read(&path).expect("reads").len(), 3);
+            assert!(fs::read_to_string(&path).expect("reads").starts_with(whole));
+        }
+        fs::write(&path, &HEADER[..9]).expect("writes");
+        JobLog::open(&path, true).expect("opens").add(&end(1, 0, 0), "y").expect("writes");
+        assert_eq!(read(&path).expect("reads").len(), 1);
+        fs::write(&path, "hello").expect("writes");
+        assert!(JobLog::open(&path, true).is_err(), "no log");
         fs::write(&path, "hello\n").expect("writes");
         assert!(read(&path).expect_err("no log").to_string().starts_with("line 1 of "));
     }

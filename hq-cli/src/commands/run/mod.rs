@@ -7,7 +7,9 @@ mod halt;
 mod joblog;
 mod line;
 mod plan;
+mod print;
 mod replace;
+mod resync;
 mod start;
 
 pub(crate) use args::Args;

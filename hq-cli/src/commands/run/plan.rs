@@ -12,6 +12,11 @@ use super::{
 };
 use crate::program::{self, PAYLOAD_MAX};
 
+/// What a task's part costs besides its bytes.
+const PART_COST: usize = 5;
+/// Bytes of a task that has no arguments.
+const PART_MIN: usize = 1 + PART_COST;
+
 /// The commands of all tasks.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -28,6 +33,21 @@ impl Plan {
     pub(super) fn new(line: Line, shell: PathBuf) -> anyhow::Result<Self> {
         let count = line.count().ok_or_else(|| anyhow!("there are more combinations than a job can have tasks"))?;
         Ok(Self { pieces: pieces(&line.command), line, shell, count })
+    }
+
+    /// Refuses what is more than can be handed over, before any of it is made. `done` tasks are left out.
+    ///
+    /// # Errors
+    /// For more tasks than a submit can hold at least.
+    pub(super) fn check_size(&self, done: usize) -> anyhow::Result<()> {
+        let tasks = (self.count as usize).saturating_sub(done);
+        if tasks.saturating_mul(PART_MIN) > PAYLOAD_MAX {
+            bail!(
+                "{tasks} tasks are more than can be handed over together, {} with the shortest arguments: divide them",
+                PAYLOAD_MAX / PART_MIN
+            );
+        }
+        Ok(())
     }
 
     /// The command of task `seq`, as the shell reads it.
@@ -90,7 +110,7 @@ impl Plan {
             let Some(values) = self.values(*seq) else { bail!("an argument of task {seq} holds a zero byte") };
             longest = longest.max(values.iter().map(Vec::len).sum());
             let part = postcard::to_stdvec(&values.into_iter().map(Blob::from).collect::<Vec<_>>())?;
-            size += part.len() + 5;
+            size += part.len() + PART_COST;
             if size > PAYLOAD_MAX {
                 bail!("the arguments are more than {} MiB together: divide them", PAYLOAD_MAX >> 20);
             }
@@ -115,4 +135,22 @@ pub(super) fn usual_shell() -> PathBuf {
         name(shell).is_some_and(|name| ["sh", "bash", "dash", "ksh", "zsh"].iter().any(|known| name == *known))
     };
     shell.filter(is_known).unwrap_or_else(|| PathBuf::from("/bin/sh"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::run::line;
+
+    #[test]
+    fn far_too_many_tasks_are_refused_before_they_are_made() {
+        for (count, ok) in [(10, true), (3_000, true), (60_000, false)] {
+            let list = || std::iter::once(":::".to_owned()).chain((0..count).map(|n| n.to_string()));
+            let words = std::iter::once("echo".to_owned()).chain(list()).chain(list()).map(Into::into).collect();
+            let line = line::read(words, || Ok(vec![])).expect("a line");
+            let plan = Plan::new(line, "/bin/sh".into()).expect("a plan");
+            assert_eq!(plan.check_size(0).is_ok(), ok, "{count}");
+            assert!(plan.check_size(plan.count as usize - 1).is_ok(), "but for one they have run");
+        }
+    }
 }

@@ -14,9 +14,9 @@ use super::{
     plan::{Plan, usual_shell},
 };
 use crate::{
-    commands::submit::{Options, describe},
+    commands::submit::{Options, describe, warn_of_unoffered},
     context::Context,
-    interrupt::interrupted,
+    interrupt::Signals,
     output::Mode,
     parse::StdioArg,
     server::{Server, unexpected},
@@ -32,10 +32,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         _ => Default::default(),
     };
     let is_left = |seq: &u32| done.get(seq).is_none_or(|exit| args.resume_failed && !exit.is_success());
-    let seqs: Vec<u32> = (1..=plan.count).filter(is_left).collect();
     if args.dry_run {
-        return seqs.iter().try_for_each(|seq| context.out.line(&plan.command(*seq)));
+        return (1..=plan.count).filter(is_left).try_for_each(|seq| context.out.line(&plan.command(seq)));
     }
+    plan.check_size(done.len())?;
+    let seqs: Vec<u32> = (1..=plan.count).filter(is_left).collect();
     if seqs.is_empty() {
         warn!("There is nothing to run");
         return Ok(());
@@ -43,13 +44,23 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let log = args.joblog.as_deref().map(|path| JobLog::open(path, args.resume || args.resume_failed)).transpose()?;
     let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
     let mut options = args.options;
+    if context.out.mode() == Mode::Json && options.stream.is_none() && options.stdout.is_none() {
+        bail!("JSON output mode has no place for what tasks print: use --stdout (a file, or `none`) or --stream");
+    }
     let outputs = outputs(&mut options, &submit_dir)?;
     let (profile, spec) = describe(&options, vec![], None, &submit_dir)?;
     let server = context.server().await?;
+    // From here on something may be left behind.
+    let mut signals = Signals::new()?;
 
     let name = options.name.clone().unwrap_or_else(|| "run".to_owned());
-    let job = open(&server, JobSpec { name, max_fails: options.max_fails }).await?;
-    let mut stream = server.subscribe(None, Some(vec![job])).await?;
+    // The server would count runs, and not tasks.
+    let (max_fails, ours) = if args.retries == 1 { (options.max_fails, None) } else { (None, options.max_fails) };
+    let job = tokio::select! {
+        job = open(&server, JobSpec { name, max_fails }) => job?,
+        // A first one is minded once it is known what to close.
+        signal = signals.nth(2) => bail!("{signal}: the server was not waited for"),
+    };
     let pairs: Vec<(u32, u32)> = seqs.iter().map(|seq| (*seq, *seq)).collect();
     let tasks = seqs.len() as u64;
     let mut follow = Follow {
@@ -61,6 +72,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         outputs: outputs.as_ref().map(TempDir::path),
         log,
         retries: args.retries,
+        max_fails: ours,
         halt: args.halt,
         bar: args.bar,
         in_order: args.keep_order,
@@ -69,16 +81,22 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     let submit = plan.submit(job, &pairs, profile, spec);
     let work = async {
+        let mut stream = server.subscribe(None, Some(vec![job])).await?;
         let submit = options.relations.apply(submit?);
+        let profiles = submit.profiles.clone();
         start(&server, submit, args.retries == 1).await?;
+        warn_of_unoffered(&server, &profiles).await;
         follow.follow(&mut stream, &mut context.out).await?;
-        follow.print_rest(&mut context.out)
+        follow.print_rest(&mut context.out).await
     };
     let result = tokio::select! {
         result = work => result,
-        signal = interrupted()? => Err(anyhow::anyhow!("{signal}: the tasks are cancelled")),
+        signal = signals.nth(1) => Err(anyhow::anyhow!("{signal}: the tasks are cancelled")),
     };
-    finish(&server, job, result.is_err()).await;
+    tokio::select! {
+        () = finish(&server, job, result.is_err()) => {}
+        signal = signals.nth(2) => bail!("{signal}: the server was not waited for; job {job} may go on"),
+    }
     result?;
     let counts = follow.state.counts;
     if context.out.mode() == Mode::Json {
@@ -123,7 +141,11 @@ fn outputs(options: &mut Options, submit_dir: &Path) -> anyhow::Result<Option<Te
 
 async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
     match server.call(ClientRequest::OpenJob(spec)).await? {
-        ClientReply::Opened { job } => Ok(job),
+        ClientReply::Opened { job } => {
+            // However this process ends, nothing stays open.
+            server.call(ClientRequest::Bind(job)).await?;
+            Ok(job)
+        }
         other => Err(unexpected(other).into()),
     }
 }
@@ -131,7 +153,7 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
 /// Hands the tasks over; with `close`, no more will come.
 async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
     let job = submit.job.clone();
-    server.call(ClientRequest::Submit(Box::new(submit))).await?;
+    server.submit_all(job.clone(), vec![submit]).await?;
     if let (true, hq_core::JobTarget::Attach(job)) = (close, job) {
         server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
     }

@@ -1,14 +1,14 @@
-use std::{
-    fs::OpenOptions,
-    io::{BufWriter, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
-};
+use std::{io::Write, path::PathBuf};
 
 use anyhow::Context as _;
-use hq_core::{ClientReply, ClientRequest, Selector};
+use hq_core::{ClientReply, ClientRequest, DetailPart, Selector};
 
-use crate::{context::Context, server::unexpected, view::dump_json};
+use crate::{
+    context::Context,
+    output::{JsonStream, PrivateFile},
+    server::unexpected,
+    view::{LiveTasks, begin_job_json, dump_rest, dump_tasks},
+};
 
 /// Options of `server debug-dump`.
 #[derive(Debug, clap::Args)]
@@ -26,14 +26,29 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         other => return Err(unexpected(other).into()),
     };
     let workers = server.workers(Selector::All).await?;
-    let jobs = server.job_details(Selector::All, false).await?;
     let path = &args.path;
     // Commands and environments are in it.
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    let mut file = BufWriter::new(file.with_context(|| format!("cannot write {path:?}"))?);
-    serde_json::to_writer_pretty(&mut file, &dump_json(&info, &workers, &jobs))
-        .map_err(std::io::Error::from)
-        .and_then(|()| file.write_all(b"\n"))
-        .and_then(|()| file.flush())
-        .with_context(|| format!("cannot write {path:?}"))
+    let mut file = PrivateFile::create(path)?;
+    let write = |bytes: &[u8]| file.write_all(bytes).with_context(|| format!("cannot write {path:?}"));
+    let mut json = JsonStream::new(write);
+    json.object()?;
+    json.key("jobs")?;
+    json.array()?;
+    let mut live = LiveTasks::default();
+    let mut details = server.details(Selector::All, DetailPart::default());
+    while let Some(piece) = details.next().await? {
+        if piece.is_first {
+            begin_job_json(&piece.detail, &mut json)?;
+        }
+        live.add(&piece.detail);
+        dump_tasks(&piece.detail, &mut json)?;
+        if piece.is_last {
+            json.close()?;
+            json.close()?;
+        }
+    }
+    json.close()?;
+    dump_rest(&info, &workers, live, &mut json)?;
+    json.end()?;
+    file.finish()
 }

@@ -40,6 +40,12 @@ pub(crate) struct Args {
     /// Longest time that what nobody waits for may take to be on disk
     #[arg(long, value_name = "DURATION", default_value = "20ms", value_parser = parse::reader(parse::span))]
     journal_flush_period: Span,
+    /// Take the journal from a server that still has it: only where that one is gone for good, e.g. with its machine
+    #[arg(long, requires = "journal")]
+    takeover: bool,
+    /// After a restart, wait that long for workers started with `--on-server-lost reconnect` before their tasks run elsewhere
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse::reader(parse::span))]
+    adopt_timeout: Span,
     /// Use hosts, ports and keys of this full access record
     #[arg(long, value_name = "PATH")]
     access_file: Option<PathBuf>,
@@ -64,9 +70,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     let mut builder = Engine::builder();
     builder = builder.journal_flush(args.journal_flush_period.into());
+    builder = builder.adopt_timeout(args.adopt_timeout.into());
     if let Some(journal) = &args.journal {
         // Shown to clients, which have other working directories.
-        builder = builder.journal(absolute(journal).context("cannot find the journal")?);
+        builder =
+            builder.journal(absolute(journal).context("cannot find the journal")?).take_journal_over(args.takeover);
     }
     if let Some(timeout) = args.idle_timeout {
         builder = builder.idle_timeout(timeout.into());

@@ -72,15 +72,11 @@ pub(crate) fn describe(
 ///
 /// # Errors
 /// For what no program can be given.
-fn body(mut program: ProgramSpec, gaps: Vec<Gap>, longest: usize) -> anyhow::Result<ProgramBody> {
+fn body(program: ProgramSpec, gaps: Vec<Gap>, longest: usize) -> anyhow::Result<ProgramBody> {
     let args: Vec<Vec<ArgPiece>> = program.args.iter().map(|arg| ProgramTemplate::pieces(&gaps, arg)).collect();
     let used = args.iter().flatten().filter(|piece| matches!(piece, ArgPiece::Gap(_))).count();
     program::check(&program, longest.saturating_mul(used + 1))?;
-    if gaps.is_empty() {
-        return Ok(ProgramBody::Same(program));
-    }
-    program.args = vec![];
-    Ok(ProgramBody::Template(Box::new(ProgramTemplate { spec: program, args, gaps })))
+    Ok(program::with_gaps(program, gaps))
 }
 
 fn target(parts: &Parts<'_>) -> anyhow::Result<JobTarget> {

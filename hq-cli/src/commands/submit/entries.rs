@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use hq_core::{IdList, Parts};
 use tracing::warn;
 
-use crate::program::{ENTRY_MAX, PAYLOAD_MAX, too_much};
+use crate::program::{ENTRIES_MAX, ENTRY_MAX, too_much};
 
 pub(super) use json::read as from_json;
 pub(super) use lines::read as each_line;
@@ -74,7 +74,7 @@ impl<'a> Entries<'a> {
         self.bytes.extend_from_slice(entry);
         self.ends.push(self.bytes.len());
         self.kept.push(self.seen);
-        if self.bytes.len() + END_COST * self.ends.len() > PAYLOAD_MAX {
+        if self.bytes.len() + END_COST * self.ends.len() > ENTRIES_MAX {
             return Err(too_much(self.file));
         }
         self.skip()
@@ -196,7 +196,7 @@ mod tests {
         assert!(of_content(from_json, &[b"[", &vec![b'['; 1 << 20][..]].concat(), None).contains(too_long));
         let many = "x".repeat(100_000) + "\n";
         let found = of_content(each_line, many.repeat(700).as_bytes(), None);
-        assert!(found.contains("holds more than 60 MiB for one submit"), "{found}");
+        assert!(found.contains("holds more than 16 MiB for one submit"), "{}", &found[..found.len().min(200)]);
         let zero = Path::new("/dev/zero");
         assert!(shown(each_line, zero, None).contains("line 1 of `F` holds a zero byte"));
         assert!(shown(from_json, zero, None).contains("is not valid JSON: expected value at line 1 column 1"));

@@ -2,7 +2,7 @@ use std::process::Stdio;
 
 use anyhow::Context as _;
 use hq_client::{CallError, EventBatch, EventStream};
-use hq_core::{ClientRequest, Event, EventKind, IdList, JobId, Selector, TaskNumber, WorkerId};
+use hq_core::{Event, EventKind, IdList, JobId, Selector, TaskNumber, WorkerId};
 use tokio::{process::Command, sync::mpsc};
 use tracing::warn;
 
@@ -71,7 +71,11 @@ async fn hear(mut stream: EventStream, server: &Server, job: JobId, words: mpsc:
             Some(Ok(EventBatch::Events(events))) => events,
             Some(Ok(EventBatch::Reset { .. })) => {
                 warn!("Some messages of tasks are lost: the server had to drop them");
-                return wait_only(server, job).await;
+                // So may be the end.
+                if is_completed(server, job).await? {
+                    return Ok(());
+                }
+                continue;
             }
             Some(Err(CallError::Lost(_))) | None => return Ok(()),
             Some(Err(error)) => return Err(error.into()),
@@ -99,9 +103,9 @@ async fn hear(mut stream: EventStream, server: &Server, job: JobId, words: mpsc:
     }
 }
 
-async fn wait_only(server: &Server, job: JobId) -> anyhow::Result<()> {
-    let jobs = Selector::Ids(IdList::range(job.0, 1));
-    Ok(server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?)
+async fn is_completed(server: &Server, job: JobId) -> anyhow::Result<bool> {
+    let jobs = server.jobs(Selector::Ids(IdList::range(job.0, 1))).await?;
+    Ok(jobs.iter().all(|job| !job.is_open && job.counts.is_terminated()))
 }
 
 async fn run(program: &OnNotify, word: &Word) {

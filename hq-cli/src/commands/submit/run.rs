@@ -5,7 +5,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use hq_core::{Blob, ClientReply, ClientRequest, IdList, JobId, Selector, Submit};
+use hq_core::{Blob, ClientRequest, IdList, JobId, Selector, Submit};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -14,6 +14,7 @@ use super::{
     build::{Parts, build},
     checks::check,
     directives, listen,
+    offers::warn_of_unoffered,
     on_notify::Listener,
     tasks::Tasks,
 };
@@ -22,7 +23,7 @@ use crate::{
     context::Context,
     output::{Mode, Output},
     program::PAYLOAD_MAX,
-    server::{Server, unexpected},
+    server::Server,
 };
 
 /// Submits a program as a job.
@@ -78,9 +79,11 @@ async fn run_listening(
     listener: Option<Listener>,
     out: &mut Output,
 ) -> anyhow::Result<JobId> {
+    let profiles = submit.profiles.clone();
     let (job, stream) = server.submit_listening(submit).await?;
     say_submitted(job, out)?;
     out.flush()?;
+    warn_of_unoffered(server, &profiles).await;
     let listen = async {
         match listener {
             Some(listener) => listener.wait(server, job).await,
@@ -93,11 +96,10 @@ async fn run_listening(
 
 /// Submits, and says as what job.
 pub(crate) async fn hand_over(submit: Submit, server: &Server, out: &mut Output) -> anyhow::Result<JobId> {
-    let job = match server.call(ClientRequest::Submit(Box::new(submit))).await? {
-        ClientReply::Submitted { job } => job,
-        other => return Err(unexpected(other).into()),
-    };
+    let profiles = submit.profiles.clone();
+    let job = server.submit_all(submit.job.clone(), vec![submit]).await?;
     say_submitted(job, out)?;
+    warn_of_unoffered(server, &profiles).await;
     Ok(job)
 }
 

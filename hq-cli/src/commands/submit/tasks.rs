@@ -1,11 +1,12 @@
-use anyhow::{Context as _, bail};
-use hq_core::{Blob, Gap, IdList, Parts, TaskIds};
+use anyhow::bail;
+use hq_core::{Gap, IdList, Parts, TaskIds};
 
 use super::{
     Options,
     entries::{self, Entries},
     sweeps::{Combinations, gaps},
 };
+use crate::program::with_empty_ones;
 
 /// The tasks of a submit: their numbers and what each has for itself.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Tasks {
         };
         let longest = Entries::longest(&entries);
         let (ids, parts) = entries.into_tasks()?;
-        let (parts, gaps) = with_empty_ones(parts)?;
+        let (parts, gaps) = with_empty_ones(parts).map_err(anyhow::Error::msg)?;
         Self::new(ids, wanted.is_none() && attach, parts, gaps, longest)
     }
 
@@ -60,15 +61,4 @@ impl Tasks {
         };
         Self { ids, parts: Parts::default(), gaps: vec![], longest: 0 }
     }
-}
-
-/// A part without a byte says that there is no entry; where one is empty, all are values of a gap.
-fn with_empty_ones(parts: Parts) -> anyhow::Result<(Parts, Vec<Gap>)> {
-    if (0..parts.len()).all(|i| !parts.get(i).is_empty()) {
-        return Ok((parts, vec![]));
-    }
-    let value = |i| postcard::to_stdvec(&[Blob::from(parts.get(i))].to_vec());
-    let values = (0..parts.len()).map(value).collect::<Result<Vec<_>, _>>()?;
-    let parts = Parts::new(values).context("the entries are too large for one submit")?;
-    Ok((parts, vec![Gap { name: String::new(), env: "HQ_ENTRY".to_owned() }]))
 }

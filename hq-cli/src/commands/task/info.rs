@@ -6,7 +6,8 @@ use crate::{
     context::Context,
     output::{Mode, now},
     parse,
-    view::{task_details, task_json, task_rows},
+    server::MISSING_MAX,
+    view::{TaskFilter, task_details, task_json, task_rows, unknown_tasks},
 };
 
 /// Options of `task info`.
@@ -28,31 +29,42 @@ pub(crate) struct Args {
 
 /// Shows tasks with all details.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
+    let filter = TaskFilter { ids: Some(args.tasks.clone()), states: vec![] };
     let server = context.server().await?;
-    let details = server.job_details(args.job.clone(), true).await?;
-    let Some(detail) = details.first() else {
-        error!("Cannot find job {}", args.job);
-        return empty(context);
-    };
-    let rows = task_rows(detail, |number, _| args.tasks.index_of(number.0).is_some());
-    let found: Vec<u32> = rows.iter().map(|row| row.number.0).collect();
-    for number in args.tasks.iter().filter(|number| found.binary_search(number).is_err()) {
-        warn!("Task {number} not found");
+    let mut details = server.details(args.job.clone(), filter.part(true));
+    let mut first = details.next().await?;
+    match &first {
+        None => error!("Cannot find job {}", args.job),
+        Some(piece) => {
+            let (unknown, count) = unknown_tasks(&piece.detail, &args.tasks, MISSING_MAX);
+            unknown.iter().for_each(|number| warn!("Task {number} not found"));
+            if count > unknown.len() as u64 {
+                warn!("{count} of the tasks do not exist; only the first {} are named", unknown.len());
+            }
+        }
     }
     match context.out.mode() {
         Mode::Cli => {
             let zone = TimeZone::system();
-            rows.iter().try_for_each(|row| context.out.table(&task_details(detail, row, now(), &zone, args.verbose)))
+            while let Some(piece) = first {
+                for row in task_rows(&piece.detail, &filter) {
+                    context.out.table(&task_details(&piece.detail, &row, now(), &zone, args.verbose))?;
+                }
+                first = details.next().await?;
+            }
+            Ok(())
         }
-        Mode::Json => context.out.json(&rows.iter().map(|row| task_json(detail, row)).collect::<Vec<_>>()),
+        Mode::Json => {
+            let mut json = context.out.json_stream()?;
+            json.array()?;
+            while let Some(piece) = first {
+                for row in task_rows(&piece.detail, &filter) {
+                    json.value(&task_json(&piece.detail, &row))?;
+                }
+                first = details.next().await?;
+            }
+            json.end()
+        }
         Mode::Quiet => Ok(()),
-    }
-}
-
-/// Nothing was found.
-fn empty(context: &mut Context) -> anyhow::Result<()> {
-    match context.out.mode() {
-        Mode::Json => context.out.json(&[(); 0]),
-        Mode::Cli | Mode::Quiet => Ok(()),
     }
 }

@@ -1,14 +1,13 @@
-use hq_core::{IdList, Selector, TaskState};
-use serde_json::{Map, Value};
+use hq_core::{IdList, JobDetail, Selector, SubmitInfo, TaskIds, TaskState};
 use tracing::{info, warn};
 
 use crate::{
     args::TaskStateArg,
     context::Context,
-    output::{Mode, now},
+    output::{LongTable, Mode, now},
     parse,
     server::missing,
-    view::{has_cut_error, task_json, task_list, task_rows},
+    view::{TaskFilter, TaskTable, is_cut, task_json, task_rows},
 };
 
 /// Options of `task list`.
@@ -32,36 +31,60 @@ pub(crate) struct Args {
 /// Lists tasks of jobs.
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let states: Vec<TaskState> = args.task_status.into_iter().map(Into::into).collect();
+    let filter = TaskFilter { ids: args.tasks, states };
     let mode = context.out.mode();
     let server = context.server().await?;
-    let details = server.job_details(args.selector.clone(), mode == Mode::Json).await?;
-    let found: Vec<u32> = details.iter().map(|job| job.info.id.0).collect();
+    let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         warn!("Job {id} not found");
     }
-    let jobs: Vec<_> = details
-        .iter()
-        .map(|job| {
-            let rows = task_rows(job, |number, state| {
-                args.tasks.as_ref().is_none_or(|tasks| tasks.index_of(number.0).is_some())
-                    && (states.is_empty() || states.contains(&state))
-            });
-            (job, rows)
-        })
-        .collect();
+    let jobs = IdList::from_numbers(found.iter().copied())?;
+    let mut details = server.details(Selector::Ids(jobs), filter.part(mode == Mode::Json));
     match mode {
         Mode::Cli => {
-            context.out.table(&task_list(&jobs, now(), args.verbose))?;
-            if !args.verbose && jobs.iter().any(|(_, rows)| has_cut_error(rows)) {
+            let table = TaskTable { one_job: found.len() == 1, now: now(), verbose: args.verbose };
+            let mut rows: Option<LongTable> = None;
+            let mut some_cut = false;
+            while let Some(piece) = details.next().await? {
+                let detail = &piece.detail;
+                let rows = rows.get_or_insert_with(|| LongTable::new(table.head(), table.widths(largest(detail))));
+                for row in task_rows(detail, &filter) {
+                    some_cut |= is_cut(detail, &row);
+                    rows.row(table.row(detail, &row), &mut context.out)?;
+                }
+            }
+            rows.unwrap_or_else(|| LongTable::new(table.head(), vec![])).end(&mut context.out)?;
+            if some_cut && !args.verbose {
                 info!("Some errors are cut; use -v to see them in full");
             }
             Ok(())
         }
         Mode::Json => {
-            let tasks = |(job, rows): &(&_, Vec<_>)| rows.iter().map(|row| task_json(job, row)).collect::<Value>();
-            let map: Map<String, Value> = jobs.iter().map(|job| (job.0.info.id.to_string(), tasks(job))).collect();
-            context.out.json(&map)
+            let mut json = context.out.json_stream()?;
+            json.object()?;
+            while let Some(piece) = details.next().await? {
+                if piece.is_first {
+                    json.key(&piece.detail.info.id.to_string())?;
+                    json.array()?;
+                }
+                for row in task_rows(&piece.detail, &filter) {
+                    json.value(&task_json(&piece.detail, &row))?;
+                }
+                if piece.is_last {
+                    json.close()?;
+                }
+            }
+            json.end()
         }
         Mode::Quiet => Ok(()),
     }
+}
+
+/// The largest number of a task of the job.
+fn largest(detail: &JobDetail) -> u32 {
+    let largest = |info: &SubmitInfo| match &info.submit.ids {
+        TaskIds::Given(ids) => ids.max(),
+        TaskIds::Next(_) => None,
+    };
+    detail.submits.iter().filter_map(largest).max().unwrap_or(0)
 }

@@ -1,6 +1,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs,
+    os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -49,7 +50,7 @@ pub(crate) async fn run(args: Args, _: &mut Context) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for host in hosts {
         let mut command = Command::new("ssh");
-        command.args(ssh_args(&host, &hq, &args.worker_args)).stdin(Stdio::null()).kill_on_drop(true);
+        command.args(ssh_args(&host, &hq, &args.worker_args)?).stdin(Stdio::null()).kill_on_drop(true);
         if !args.show_output {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
@@ -94,14 +95,29 @@ fn check(worker_args: &[OsString]) {
     }
 }
 
-fn ssh_args<'a>(host: &'a Host, hq: &'a Path, worker_args: &'a [OsString]) -> Vec<OsString> {
+/// A shell on the other machine reads what is behind the hyphens: words that it would change are quoted.
+fn ssh_args(host: &Host, hq: &Path, worker_args: &[OsString]) -> anyhow::Result<Vec<OsString>> {
     let mut args: Vec<OsString> = [host.name.as_str(), "-t", "-t"].map(OsString::from).into();
     if let Some(port) = host.port {
         args.extend(["-p".into(), port.to_string().into()]);
     }
-    args.extend([OsStr::new("--"), hq.as_os_str(), OsStr::new("worker"), OsStr::new("start")].map(OsStr::to_owned));
-    args.extend(worker_args.iter().cloned());
-    args
+    args.push("--".into());
+    let words = [hq.as_os_str(), OsStr::new("worker"), OsStr::new("start")];
+    for word in words.into_iter().chain(worker_args.iter().map(OsString::as_os_str)) {
+        if is_plain(word.as_bytes()) {
+            args.push(word.to_owned());
+            continue;
+        }
+        let quoted = shlex::bytes::try_quote(word.as_bytes()).with_context(|| format!("{word:?} cannot be quoted"))?;
+        args.push(OsString::from_vec(quoted.into_owned()));
+    }
+    Ok(args)
+}
+
+/// Whether every shell leaves the word as it is.
+fn is_plain(word: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(byte);
+    word.first().is_some_and(|first| *first != b'=') && word.iter().all(is_plain)
 }
 
 fn parse(text: &str) -> anyhow::Result<Vec<Host>> {
@@ -159,9 +175,28 @@ mod tests {
     #[test]
     fn arguments_of_ssh() {
         let host = Host { name: "h".into(), port: Some(22) };
-        let args = ssh_args(&host, Path::new("/bin/hq"), &["--time-limit".into(), "3s".into()]);
+        let args = ssh_args(&host, Path::new("/bin/hq"), &["--time-limit".into(), "3s".into()]).expect("words");
         assert_eq!(args.join(OsStr::new(" ")), "h -t -t -p 22 -- /bin/hq worker start --time-limit 3s");
-        let args = ssh_args(&Host { name: "h".into(), port: None }, Path::new("/bin/hq"), &[]);
+        let args = ssh_args(&Host { name: "h".into(), port: None }, Path::new("/bin/hq"), &[]).expect("words");
         assert_eq!(args.join(OsStr::new(" ")), "h -t -t -- /bin/hq worker start");
+        // What comes out of the shell is what went in.
+        let words = [
+            "--cpus=2x4",
+            "--group=a b",
+            "=ls",
+            "~",
+            "--resource",
+            "gpus=[0,1]",
+            "x=sum($HOME; `id`)",
+            "it's",
+            "",
+            "*",
+        ];
+        let given: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let args = ssh_args(&Host { name: "h".into(), port: None }, Path::new("/my dir/hq"), &given).expect("words");
+        let line = args[4..].join(OsStr::new(" ")).into_string().expect("text");
+        let read = shlex::split(&line).expect("words");
+        assert_eq!(read, [&["/my dir/hq", "worker", "start"], &words[..]].concat());
+        assert_eq!(&args[4..8], ["'/my dir/hq'", "worker", "start", "--cpus=2x4"].map(OsString::from));
     }
 }

@@ -1,8 +1,4 @@
-use std::{
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
@@ -10,7 +6,7 @@ use hq_core::{OnServerLost, PROGRAM_KIND, ResourceDef, Span, WorkerConfig, Worke
 use hq_worker::{Exit, NotifyDesk, ProgramOptions, ProgramRunner, Runners, WorkerOptions, run_worker};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     context::Context,
@@ -19,7 +15,7 @@ use crate::{
     parse,
     view::{worker_details, worker_json},
     worker::{
-        BaseArgs, ConfigArgs, DetectList, ManagerArg, Search, WorkDir, connect, detect_manager, send_overviews,
+        BaseArgs, ConfigArgs, DetectList, ManagerArg, Search, ServerWay, WorkDir, detect_manager, send_overviews,
         watch_welcome,
     },
 };
@@ -30,7 +26,8 @@ use crate::{
 Examples:
   hq worker start &
   hq worker start --cpus 2x16 --resource 'gpus/nvidia=[0,1]' --idle-timeout 5m
-  hq worker start --cpus 4 --time-limit 1h --on-server-lost finish-running")]
+  hq worker start --cpus 4 --time-limit 1h --on-server-lost finish-running
+  hq worker start --on-server-lost reconnect --reconnect-timeout 2h")]
 pub(crate) struct Args {
     /// Its cpus, e.g. `8`, `2x16`, `[0,2,4]` [default: those of this machine]
     #[arg(long, value_name = "DEFINITION", value_parser = parse::reader(parse::cpus_definition))]
@@ -74,6 +71,9 @@ pub(crate) struct Args {
     /// What happens to running tasks when the server is lost
     #[arg(long, value_name = "POLICY", default_value = "stop")]
     on_server_lost: OnServerLostArg,
+    /// With `--on-server-lost reconnect`: end after that long without a server [default: 30m]
+    #[arg(long, value_name = "DURATION", value_parser = parse::reader(parse::positive_span))]
+    reconnect_timeout: Option<Span>,
     /// Directory for directories of tasks, best on a local disk [default: a fresh one]
     #[arg(long, value_name = "PATH")]
     work_dir: Option<PathBuf>,
@@ -89,20 +89,29 @@ enum OnServerLostArg {
     Stop,
     /// They may end; nothing new is started.
     FinishRunning,
+    /// They go on, and the worker comes back to the server or to the one that follows it.
+    Reconnect,
 }
 
-impl From<OnServerLostArg> for OnServerLost {
-    fn from(policy: OnServerLostArg) -> Self {
-        match policy {
-            OnServerLostArg::Stop => Self::Stop,
-            OnServerLostArg::FinishRunning => Self::FinishRunning,
-        }
-    }
-}
+/// How long a worker looks for a server unless something else is said.
+const RECONNECT_TIMEOUT: Span = Span::secs(30 * 60);
 
 impl Args {
-    fn config_args(&self, in_slurm: bool) -> ConfigArgs {
-        ConfigArgs {
+    fn on_server_lost(&self) -> anyhow::Result<OnServerLost> {
+        Ok(match self.on_server_lost {
+            OnServerLostArg::Reconnect => {
+                OnServerLost::Reconnect { timeout: self.reconnect_timeout.unwrap_or(RECONNECT_TIMEOUT) }
+            }
+            _ if self.reconnect_timeout.is_some() => {
+                bail!("--reconnect-timeout is only of use with --on-server-lost reconnect")
+            }
+            OnServerLostArg::Stop => OnServerLost::Stop,
+            OnServerLostArg::FinishRunning => OnServerLost::FinishRunning,
+        })
+    }
+
+    fn config_args(&self, in_slurm: bool) -> anyhow::Result<ConfigArgs> {
+        Ok(ConfigArgs {
             cpus: self.cpus.clone(),
             resources: self.resource.clone(),
             search: Search {
@@ -117,11 +126,11 @@ impl Args {
                 time_limit: self.time_limit,
                 idle_timeout: self.idle_timeout,
                 heartbeat: self.heartbeat,
-                on_server_lost: self.on_server_lost.into(),
+                on_server_lost: self.on_server_lost()?,
                 min_utilization: self.min_utilization,
                 overview_interval: self.overview_interval.filter(|interval| *interval > Span::ZERO),
             },
-        }
+        })
     }
 }
 
@@ -133,12 +142,16 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let remaining = job.as_ref().and_then(|(_, remaining)| *remaining);
     let work_dir = WorkDir::prepare(args.work_dir.as_deref())?;
     let in_slurm = job.as_ref().is_some_and(|(job, _)| job.manager == "Slurm");
-    let mut config = args.config_args(in_slurm).gather(work_dir.path(), job.map(|(job, _)| job))?;
+    let mut config = args.config_args(in_slurm)?.gather(work_dir.path(), job.map(|(job, _)| job))?;
     config.time_limit = config.time_limit.or(remaining);
-    let (link, mut welcome) = watch_welcome(connect(&context.global.server_dir).await?);
-    let desk = notify_dir()?;
+    let way = ServerWay::new(&context.global.server_dir);
+    let (link, mut welcome) = watch_welcome(way.find().await?);
+    let desk = notify_desk(std::env::temp_dir());
     let (overviews, looks) = mpsc::channel(1);
-    let options = WorkerOptions::new(config.clone(), link, runners(&config, desk.path())?).overviews(looks);
+    let options =
+        WorkerOptions::new(config.clone(), link, runners(&config, desk.as_ref().map(|(_, desk)| Arc::clone(desk)))?)
+            .overviews(looks);
+    let options = if config.on_server_lost.reconnects() { options.way_back(Arc::new(way)) } else { options };
     let handle = options.handle();
     let worker = run_worker(options);
     tokio::pin!(worker, interrupted);
@@ -172,20 +185,26 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A directory that no other user can enter, for the socket of messages: directories of tasks can be on file systems
-/// without sockets, and have names too long for one.
-fn notify_dir() -> anyhow::Result<TempDir> {
-    let dir = tempfile::Builder::new().prefix("hq-notify-").tempdir();
-    dir.context("cannot make a directory for the socket of messages")
+/// The socket of messages, in a directory that no other user can enter: directories of tasks can be on file systems without
+/// sockets, and have names too long for one. So can the temporary one: then in `/tmp`, else there is none, and tasks are
+/// given no key for it.
+fn notify_desk(temporary: PathBuf) -> Option<(TempDir, Arc<NotifyDesk>)> {
+    let open = |dir: PathBuf| {
+        let dir = tempfile::Builder::new().prefix("hq-notify-").tempdir_in(dir)?;
+        let desk = NotifyDesk::open(dir.path())?;
+        anyhow::Ok((dir, Arc::new(desk)))
+    };
+    let desk = open(temporary).or_else(|error| open("/tmp".into()).map_err(|_| error));
+    desk.inspect_err(|error| warn!("Tasks of this worker cannot use `hq task notify`: {error:#}")).ok()
 }
 
 /// Programs find this program in the variable `HQ`, and the key to say something to those who watch in `HQ_ACCESS_KEY`.
-fn runners(config: &WorkerConfig, desk: &Path) -> anyhow::Result<Runners> {
+fn runners(config: &WorkerConfig, desk: Option<Arc<NotifyDesk>>) -> anyhow::Result<Runners> {
     let mut options = ProgramOptions::new(Arc::new(config.resources.clone()), config.work_dir.as_str());
     if let Ok(hq) = std::env::current_exe() {
         options.env.push((b"HQ".to_vec(), hq.as_os_str().as_bytes().to_vec()));
     }
-    options.notify = Some(Arc::new(NotifyDesk::open(desk)?));
+    options.notify = desk;
     let programs = ProgramRunner::new(options).context("cannot start the threads that start programs")?;
     Ok(Runners::new().with(PROGRAM_KIND, Arc::new(programs)))
 }

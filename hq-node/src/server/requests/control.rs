@@ -73,7 +73,7 @@ impl ServerNode {
             ClientRequest::CancelJobs { jobs, reason } => self.cancel_jobs(link, id, &jobs, reason.as_ref()),
             ClientRequest::ForgetJobs { jobs, states } => self.forget_jobs(link, id, &jobs, &states),
             ClientRequest::Jobs(jobs) => self.list_jobs(link, id, &jobs),
-            ClientRequest::JobDetails { jobs, bodies } => self.detail_jobs(link, id, &jobs, bodies),
+            ClientRequest::JobDetails { jobs, part } => self.detail_jobs(link, id, &jobs, &part),
             ClientRequest::WaitJobs { jobs, until_closed } => self.wait_jobs(link, id, &jobs, until_closed),
             ClientRequest::Workers(workers) => self.list_workers(link, id, &workers),
             ClientRequest::StopWorkers(workers) => self.stop_workers(link, id, &workers),
@@ -91,9 +91,13 @@ impl ServerNode {
                 self.reply_durable(link, id, ClientReply::Done);
                 Ok(())
             }
+            ClientRequest::PruneJournal => self.prune_journal(link, id),
             ClientRequest::Explain { job, task } => self.explain(link, id, job, task),
             ClientRequest::Listen { job, credit } => self.listen(link, id, job, credit),
             ClientRequest::SubmitListening { submit, credit } => self.submit_listening(link, id, *submit, credit),
+            ClientRequest::Stage(submit) => self.stage(link, id, *submit),
+            ClientRequest::SubmitStaged { job, credit } => self.submit_staged(link, id, job, credit),
+            ClientRequest::Bind(job) => self.bind(link, id, job),
         };
         if let Err(refusal) = result {
             self.refuse(link, id, refusal);
@@ -109,12 +113,28 @@ impl ServerNode {
     }
 }
 
+impl ServerNode {
+    /// What is over by now has to be in the file, to be left out of it.
+    fn prune_journal(&mut self, link: LinkId, id: RequestId) -> Result<(), Refusal> {
+        if !self.config.journal {
+            let reason = "this server keeps no journal: start it with `--journal`, or name a journal file to be pruned";
+            return Err(Refusal::Invalid(reason.to_owned()));
+        }
+        self.note(Fact::FlushWanted);
+        self.prunes.push((link, id));
+        Ok(())
+    }
+}
+
 /// Whether the answer has to be safe.
 const fn needs_journal(request: &ClientRequest) -> bool {
     matches!(
         request,
         ClientRequest::Submit(_)
             | ClientRequest::SubmitListening { .. }
+            | ClientRequest::Stage(_)
+            | ClientRequest::SubmitStaged { .. }
+            | ClientRequest::Bind(_)
             | ClientRequest::OpenJob(_)
             | ClientRequest::CloseJobs(_)
             | ClientRequest::CancelJobs { .. }
@@ -122,6 +142,7 @@ const fn needs_journal(request: &ClientRequest) -> bool {
             | ClientRequest::SetPolicy { .. }
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::FlushJournal
+            | ClientRequest::PruneJournal
     )
 }
 
@@ -135,5 +156,6 @@ const fn stands(request: &ClientRequest) -> bool {
             | ClientRequest::Subscribe { .. }
             | ClientRequest::Listen { .. }
             | ClientRequest::SubmitListening { .. }
+            | ClientRequest::SubmitStaged { .. }
     )
 }

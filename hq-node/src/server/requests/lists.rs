@@ -1,11 +1,16 @@
 use std::collections::BTreeSet;
 
 use hq_core::{
-    ClientReply, IdList, JobId, LinkId, Refusal, RequestId, Selector, StopOutcome, SubmitId, TaskNumber, WorkerId,
+    ClientReply, DetailPart, IdList, JobId, JobInfo, LinkId, Page, Refusal, RequestId, Selector, StopOutcome, SubmitId,
+    TaskNumber, WorkerId,
 };
 use hq_scheduler::view::JobView;
 
-use super::super::{ServerNode, check, render};
+use super::super::{
+    ServerNode, check,
+    details::{BYTES_MAX, Details},
+    render,
+};
 
 /// Up to that many ids are looked up one by one; with more, everything there is is looked through.
 const FEW_IDS: u64 = 1024;
@@ -13,8 +18,10 @@ const FEW_IDS: u64 = 1024;
 impl ServerNode {
     pub(super) fn list_jobs(&mut self, link: LinkId, id: RequestId, jobs: &Selector) -> Result<(), Refusal> {
         let infos = self.present_jobs(jobs).into_iter().filter_map(|job| self.accepted_job(job));
-        let infos = infos.map(|job| render::job_info(&job, &self.wall)).collect();
-        self.reply(link, id, ClientReply::Jobs(infos));
+        let infos = infos.map(|job| render::job_info(&job, &self.wall));
+        let weight = |job: &JobInfo| 128 + job.spec.name.len() + job.cancel_reason.as_ref().map_or(0, String::len);
+        let page = page(infos, |job| job.id.0, weight);
+        self.reply(link, id, ClientReply::Jobs(page));
         Ok(())
     }
 
@@ -23,14 +30,11 @@ impl ServerNode {
         link: LinkId,
         id: RequestId,
         jobs: &Selector,
-        bodies: bool,
+        part: &DetailPart,
     ) -> Result<(), Refusal> {
-        let detail = |job| {
-            let view = self.accepted_job(job)?;
-            render::job_detail(&self.scheduler, &view, &self.wall, self.server_uid(), bodies)
-        };
-        let details = self.present_jobs(jobs).into_iter().filter_map(detail).collect();
-        self.reply(link, id, ClientReply::JobDetails(details));
+        let details = Details { scheduler: &self.scheduler, wall: &self.wall, server_uid: self.server_uid(), part };
+        let page = details.page(self.present_jobs(jobs).into_iter(), |job| self.accepted_job(job));
+        self.reply(link, id, ClientReply::JobDetails(page));
         Ok(())
     }
 
@@ -62,8 +66,9 @@ impl ServerNode {
             }
         };
         let views = ids.into_iter().filter_map(|worker| self.scheduler.worker(worker));
-        let infos = views.map(|worker| render::worker_info(&worker, &self.wall)).collect();
-        self.reply(link, id, ClientReply::Workers(infos));
+        let infos = views.map(|worker| render::worker_info(&worker, &self.wall));
+        let page = page(infos, |worker| worker.id.0, |worker| 256 + worker.config.weight());
+        self.reply(link, id, ClientReply::Workers(page));
         Ok(())
     }
 
@@ -127,6 +132,21 @@ impl ServerNode {
             Selector::Ids(ids) => self.scheduler.jobs().map(|job| job.id).filter(|job| has(ids, job.0)).collect(),
         }
     }
+}
+
+/// As much of a list as goes into one answer.
+fn page<T>(items: impl Iterator<Item = T>, id: impl Fn(&T) -> u32, weight: impl Fn(&T) -> usize) -> Page<T> {
+    let mut page = Page::whole(vec![]);
+    let mut bytes = 0;
+    for item in items {
+        if bytes >= BYTES_MAX {
+            page.next = Some(id(&item));
+            break;
+        }
+        bytes += weight(&item);
+        page.items.push(item);
+    }
+    page
 }
 
 fn has(ids: &IdList, id: u32) -> bool {

@@ -3,6 +3,7 @@
 mod control;
 mod jobs;
 mod lists;
+mod staged;
 mod waits;
 
 pub(super) use waits::JobWait;
