@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, KeptGrant, LossReason, Ordinal,
-    OrdinalRange, PastRuns, PauseCause, QueueId, QueueSpec, SnapshotHead, SnapshotTail, Span, Submit, TaskMark,
-    TaskState, Tick, WorkerConfig, WorkerId,
+    Allocation, Blob, ClassId, Epoch, GrantId, HardwareState, JobId, JobSpec, KeptGrant, LossReason, OpenedLanes,
+    Ordinal, OrdinalRange, PastRuns, PauseCause, QueueId, QueueSpec, SnapshotHead, SnapshotTail, Span, Submit,
+    TaskMark, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
 /// A fact and its time.
@@ -330,6 +330,9 @@ pub enum Fact {
         /// How many.
         count: u64,
     },
+    /// Several lanes of one class were opened in one go.
+    #[serde(rename = "GM")]
+    GrantsOpened(Box<OpenedLanes>),
 }
 
 impl Fact {

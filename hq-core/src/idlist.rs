@@ -134,8 +134,13 @@ impl IdList {
 
     /// The number at `index`.
     pub fn get(&self, index: u64) -> Option<u32> {
+        self.run_of(index).map(|run| run.start)
+    }
+
+    /// The same as a run of one.
+    pub fn run_of(&self, index: u64) -> Option<Run> {
         let i = self.run_at(index)?;
-        Some(self.runs[i].slice(index - self.offsets[i], 1).start)
+        Some(self.runs[i].slice(index - self.offsets[i], 1))
     }
 
     /// Where `number` stands.

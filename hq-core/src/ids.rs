@@ -96,13 +96,34 @@ impl Seq {
 /// A grant of resources: everything a worker does for the engine is done under one.
 ///
 /// Fenced by the epoch: a grant of an earlier boot is recognised as stale by its number alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "(Epoch, u32)", into = "(Epoch, u32)")] // no names: it is in most records of a journal
 pub struct GrantId {
     /// The boot that gave it.
     pub epoch: Epoch,
     /// Count within the boot, from 1.
     pub n: u32,
+}
+
+impl GrantId {
+    /// Whether `other` was numbered directly after it.
+    pub fn is_followed_by(self, other: Self) -> bool {
+        self.epoch == other.epoch && self.n.checked_add(1) == Some(other.n)
+    }
+}
+
+/// By epoch, then by number: as one number, since maps of grants compare all the time.
+impl Ord for GrantId {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let number = |grant: &Self| u64::from(grant.epoch.0) << 32 | u64::from(grant.n);
+        number(self).cmp(&number(other))
+    }
+}
+
+impl PartialOrd for GrantId {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl From<(Epoch, u32)> for GrantId {

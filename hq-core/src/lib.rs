@@ -18,6 +18,7 @@ mod ids;
 mod job;
 mod listing;
 mod message;
+mod opened;
 mod output;
 pub mod placeholder;
 mod program;
@@ -54,6 +55,7 @@ pub use message::{
     FromWorker, HeldGrant, KeptGrant, LaneReport, NOTIFY_MAX, OUTPUT_MAX, Open, Outcome, Report, Resume, Resumed,
     RunEnd, RunOutput, SubmitBody, ToWorker, Welcome, Work, WorkRun,
 };
+pub use opened::{OpenLane, OpenLanes, OpenedLane, OpenedLanes};
 pub use output::{Channel, TaskRun};
 pub use program::{OnClose, Pin, ProgramBody, ProgramSpec, Stdio};
 pub use queue::{AllocationInfo, AllocationState, PauseCause, QueueInfo, QueueSpec};

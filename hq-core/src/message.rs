@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, Channel, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, Ordinal, OrdinalRange,
-    Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
+    Allocation, Blob, Channel, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, OpenLanes, Ordinal,
+    OrdinalRange, Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
 };
 
 /// From the server to a worker.
@@ -94,6 +94,8 @@ pub enum ToWorker {
     /// The answer to [`FromWorker::Resume`] where nothing is known of such a worker, or not any more: what it runs is
     /// nobody's, and it may say hello as a new one.
     Forgotten,
+    /// Several lanes that are alike. Since version 2.
+    OpenLanes(Box<OpenLanes>),
 }
 
 /// What a worker that came back may go on with.
@@ -118,7 +120,7 @@ impl ToWorker {
     /// The first version of the protocol in which workers understand this message.
     pub const fn since(&self) -> u16 {
         match self {
-            Self::Listen { .. } | Self::Unlisten { .. } | Self::Resumed(_) | Self::Forgotten => 2,
+            Self::Listen { .. } | Self::Unlisten { .. } | Self::Resumed(_) | Self::Forgotten | Self::OpenLanes(_) => 2,
             _ => 1,
         }
     }

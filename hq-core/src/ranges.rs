@@ -86,7 +86,13 @@ impl RangeSet {
 
     /// Whether `ordinal` is in it.
     pub fn contains(&self, ordinal: Ordinal) -> bool {
-        self.runs.range(..=ordinal.0).next_back().is_some_and(|(_, end)| ordinal.0 < *end)
+        self.run_of(ordinal).is_some()
+    }
+
+    /// The run in which `ordinal` lies.
+    pub fn run_of(&self, ordinal: Ordinal) -> Option<OrdinalRange> {
+        let (start, end) = self.runs.range(..=ordinal.0).next_back().filter(|(_, end)| ordinal.0 < **end)?;
+        Some(OrdinalRange::new(Ordinal(*start), end - start))
     }
 
     /// The smallest member.
@@ -237,6 +243,8 @@ mod tests {
                 prop_assert_eq!(&members(&set), &model);
                 prop_assert_eq!(set.len(), model.len() as u64);
                 prop_assert_eq!(set.contains(Ordinal(start)), model.contains(&start));
+                let run = set.run_of(Ordinal(start));
+                prop_assert!(run.is_none_or(|run| run.contains(Ordinal(start)) && set.iter().any(|other| other == run)));
                 let cut: BTreeSet<u64> = set.intersect(range).into_iter().flat_map(OrdinalRange::iter).map(|o| o.0).collect();
                 prop_assert_eq!(cut, model.range(start..start + len).copied().collect::<BTreeSet<_>>());
                 let gaps_exist = set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.end() < b.start);

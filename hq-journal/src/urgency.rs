@@ -49,6 +49,7 @@ impl Urgency {
             | Fact::WorkerAway { .. }
             | Fact::WorkerReturned { .. }
             | Fact::GrantOpened { .. }
+            | Fact::GrantsOpened(_)
             | Fact::GrantExtended { .. }
             | Fact::GrantReturned { .. }
             | Fact::GrantClosed { .. }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
-    JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, Ordinal, OrdinalRange, Owner, Parts, PastRuns,
-    PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, Seq, SnapshotClass,
-    SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds, TaskMark, TaskNumber, TaskState,
-    Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
+    JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, OpenedLanes, Ordinal, OrdinalRange, Owner, Parts,
+    PastRuns, PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, Seq,
+    SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds, TaskMark,
+    TaskNumber, TaskState, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
 use proptest::prelude::*;
@@ -134,6 +134,14 @@ fn every_fact() -> Vec<Fact> {
         },
         Fact::SnapshotEnded { tail: snapshot_tail() },
         Fact::RecordsLost { count: 9 },
+        Fact::GrantsOpened(Box::new(OpenedLanes {
+            first: grant,
+            class: ClassId(1),
+            workers: vec![worker_id, WorkerId(u32::MAX), worker_id],
+            shapes: vec![(0, Default::default()), (31, Default::default())],
+            shape_of: vec![0, 1, 0],
+            tasks: vec![OrdinalRange::new(Ordinal(7), 2), OrdinalRange::one(Ordinal(u64::MAX - 1))],
+        })),
     ]
 }
 

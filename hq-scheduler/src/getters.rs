@@ -121,7 +121,7 @@ impl Scheduler {
     fn view_worker<'a>(&'a self, id: WorkerId, worker: &'a Worker) -> WorkerView<'a> {
         let gang = worker.gang.and_then(|grant| self.state.grants.get(&grant));
         let runtime = match gang {
-            Some(gang) => WorkerRuntime::Gang { main: gang.worker() == id },
+            Some(gang) => WorkerRuntime::Gang { main: gang.worker == id },
             None => {
                 let lanes = || worker.grants.iter().filter_map(|grant| self.state.grants.get(grant));
                 WorkerRuntime::Single {
@@ -165,7 +165,7 @@ impl Scheduler {
 
     /// The worker (of a gang: the main one) of a grant that is open.
     pub fn grant_worker(&self, grant: GrantId) -> Option<WorkerId> {
-        self.state.grants.get(&grant).map(|grant| grant.worker())
+        self.state.grants.get(&grant).map(|grant| grant.worker)
     }
 
     /// Whether tasks of an open grant are being called back.

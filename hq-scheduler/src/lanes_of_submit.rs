@@ -1,79 +1,115 @@
 //! Which lanes hold tasks of a submit: taking its tasks back costs what these lanes do, however many others there are.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use hq_core::{Epoch, GrantId, Ordinal, OrdinalRange, RangeSet};
+use hq_core::{GrantId, OpenedLanes, Ordinal, OrdinalRange, RangeSet, WorkerId};
 
 use crate::{
     Scheduler,
+    lane_runs::{LaneRuns, LaneSet},
     state::{Grant, State},
 };
 
-/// Comes before all lanes.
-const FIRST: GrantId = GrantId { epoch: Epoch(0), n: 0 };
-
-/// Pairs of a submit and a lane that holds some of its tasks, in order.
+/// The lanes that hold some tasks of a submit. Never an empty set.
 #[derive(Debug, Default)]
-pub(crate) struct LanesOfSubmit(BTreeSet<(Ordinal, GrantId)>);
+pub(crate) struct LanesOfSubmit(BTreeMap<Ordinal, LaneSet>);
 
 impl LanesOfSubmit {
     /// A lane ends.
     pub(crate) fn close(&mut self, state: &State, grant: GrantId, lane: &Grant) {
-        submits_with(state, lane.tasks.iter(), |base| _ = self.0.remove(&(base, grant)));
+        submits_with(state, lane.tasks.iter(), |base| self.remove(base, grant));
+    }
+
+    fn remove(&mut self, base: Ordinal, grant: GrantId) {
+        if let Some(lanes) = self.0.get_mut(&base) {
+            lanes.remove(grant);
+            if lanes.is_empty() {
+                self.0.remove(&base);
+            }
+        }
     }
 
     /// A submit is forgotten: what is left of it in lanes is of no job any more.
     pub(crate) fn forget(&mut self, base: Ordinal) {
-        let lanes: Vec<GrantId> = self.of(base).collect();
-        for grant in lanes {
-            self.0.remove(&(base, grant));
-        }
+        self.0.remove(&base);
     }
 
     fn of(&self, base: Ordinal) -> impl Iterator<Item = GrantId> + '_ {
-        let pairs = self.0.range((base, FIRST)..).take_while(move |(other, _)| *other == base);
-        pairs.map(|(_, grant)| *grant)
+        self.0.get(&base).into_iter().flat_map(LaneRuns::lanes)
     }
+}
+
+/// Tasks that a lane holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InLane {
+    pub(crate) grant: GrantId,
+    pub(crate) worker: WorkerId,
+    /// The task that the lane is known to run, one of these or not.
+    pub(crate) running: Option<Ordinal>,
+    pub(crate) tasks: OrdinalRange,
 }
 
 impl Scheduler {
     /// Tasks have come into a lane.
     pub(crate) fn note_lane_got(&mut self, grant: GrantId, tasks: &[OrdinalRange]) {
         let lanes = &mut self.mind.lanes_of_submit.0;
-        submits_with(&self.state, tasks.iter().copied(), |base| _ = lanes.insert((base, grant)));
+        submits_with(&self.state, tasks.iter().copied(), |base| lanes.entry(base).or_default().insert(grant, ()));
+    }
+
+    /// New lanes have got one task each.
+    pub(crate) fn note_lanes_got(&mut self, lanes: &OpenedLanes) {
+        let (Some(first), Some(last)) = (lanes.tasks.first(), lanes.tasks.last()) else { return };
+        let whole = self.state.submit_at_or_after(first.start);
+        match whole {
+            Some(whole) if whole.contains(first.start) && last.end() <= whole.end() => {
+                let known = self.mind.lanes_of_submit.0.entry(whole.start).or_default();
+                known.insert_all(lanes.first, lanes.workers.len() as u64, ());
+            }
+            _ => lanes.iter().for_each(|lane| self.note_lane_got(lane.grant, &[OrdinalRange::one(lane.task)])),
+        }
     }
 
     /// Tasks have left a lane.
     pub(crate) fn note_lane_lost(&mut self, grant: GrantId, tasks: &[OrdinalRange]) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
-        let lanes = &mut self.mind.lanes_of_submit.0;
+        let lanes = &mut self.mind.lanes_of_submit;
         submits_with(&self.state, tasks.iter().copied(), |base| {
             let whole = self.state.range_of(base);
             if !lane.tasks.iter().any(|range| range.start < whole.end() && whole.start < range.end()) {
-                lanes.remove(&(base, grant));
+                lanes.remove(base, grant);
             }
         });
     }
 
     /// The members of `tasks` that are in lanes, in order.
-    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<(GrantId, OrdinalRange)> {
+    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<InLane> {
         let (mut found, mut lanes) = (Vec::new(), 0);
+        // Nearly always the next lane's tasks are of the same run.
+        let mut last = OrdinalRange::new(Ordinal(0), 0);
         submits_with(&self.state, tasks.iter(), |base| {
             let whole = self.state.range_of(base);
             for grant in self.mind.lanes_of_submit.of(base) {
                 lanes += 1;
-                let lane = self.state.grants.get(&grant);
-                for own in lane.into_iter().flat_map(|lane| lane.tasks.iter()) {
+                let Some(lane) = self.state.grants.get(&grant) else { continue };
+                for own in lane.tasks.iter() {
                     let (start, end) = (own.start.max(whole.start), own.end().min(whole.end()));
                     if start < end {
                         let own = OrdinalRange::new(start, end.0 - start.0);
-                        found.extend(tasks.within(own).map(|range| (grant, range)));
+                        let running = lane.running;
+                        let in_lane = |tasks| InLane { grant, worker: lane.worker, running, tasks };
+                        if last.start <= own.start && own.end() <= last.end() {
+                            found.push(in_lane(own));
+                        } else {
+                            found.extend(tasks.within(own).map(in_lane));
+                            last = tasks.run_of(own.start).unwrap_or(last);
+                        }
                     }
                 }
             }
         });
         self.mind.effort.lanes += lanes;
-        found.sort_unstable_by_key(|(grant, range)| (range.start, *grant));
+        // Lanes that were opened together have their tasks in order already.
+        found.sort_by_key(|found| (found.tasks.start, found.grant));
         found
     }
 }

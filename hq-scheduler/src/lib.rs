@@ -35,6 +35,7 @@ mod effort;
 mod explain;
 mod getters;
 mod idle;
+mod lane_runs;
 mod lanes_of_submit;
 mod mind;
 mod news;

@@ -82,7 +82,7 @@ impl Scheduler {
     }
 
     fn is_lane_of(&self, worker: WorkerId, grant: GrantId) -> bool {
-        self.state.grants.get(&grant).is_some_and(|lane| lane.worker() == worker)
+        self.state.grants.get(&grant).is_some_and(|lane| lane.worker == worker)
     }
 
     /// Books the ends and the start of a lane's report. Says whether the lane holds now.
@@ -129,7 +129,7 @@ impl Scheduler {
             && let Some(lane) = self.state.grants.get(&grant).filter(|lane| lane.tasks.contains(task))
         {
             let start = now.before(age).max(lane.opened);
-            let worker = lane.worker();
+            let worker = lane.worker;
             match self.state.task_state(task) {
                 Some(TaskState::Waiting) => self.emit(now, Fact::TaskStarted { grant, task, start }, fx),
                 Some(TaskState::Running) | None => {}

@@ -40,8 +40,14 @@ impl Salvager {
     /// One line, where it contradicts those before in a way that no loss explains.
     pub fn take(&mut self, record: Record) -> Result<Option<Record>, String> {
         self.last = self.last.max(record.at);
-        if let Fact::GrantOpened { grant, workers, variant, .. } = &record.fact {
-            self.lanes.insert(*grant, (workers.first().copied().unwrap_or_default(), *variant));
+        match &record.fact {
+            Fact::GrantOpened { grant, workers, variant, .. } => {
+                self.lanes.insert(*grant, (workers.first().copied().unwrap_or_default(), *variant));
+            }
+            Fact::GrantsOpened(lanes) => {
+                self.lanes.extend(lanes.iter().map(|lane| (lane.grant, (lane.worker, lane.variant))));
+            }
+            _ => {}
         }
         let Record { at, fact } = record;
         let fact = if self.has_lost { self.sound(fact) } else { Some(fact) };
@@ -75,6 +81,7 @@ impl Salvager {
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
             | Fact::GrantOpened { .. }
+            | Fact::GrantsOpened(_)
             | Fact::GrantExtended { .. }
             | Fact::GrantReturned { .. }
             | Fact::GrantClosed { .. }

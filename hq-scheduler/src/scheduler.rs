@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use hq_core::{Fact, GrantId, OrdinalRange, Record, Tick, WorkerId};
+use hq_core::{Fact, GrantId, OpenedLanes, OrdinalRange, Record, Tick, ToWorker, WorkerId};
 
 use crate::{
     Action,
@@ -14,7 +14,7 @@ use crate::{
 /// Four families of methods. *Commands* ([`submit`](Self::submit), [`cancel`](Self::cancel), [`join`](Self::join), …) may be
 /// refused, and then change nothing. *News* ([`handle_event`](Self::handle_event),
 /// [`handle_timeout`](Self::handle_timeout)) cannot be refused; stale ones change nothing. *Outputs*
-/// ([`poll_action`](Self::poll_action), [`poll_timeout`](Self::poll_timeout)) are drained after each batch of the above.
+/// ([`poll_action`](Self::poll_action), [`poll_batch`](Self::poll_batch), [`poll_timeout`](Self::poll_timeout)) are drained after each batch of the above.
 /// *Getters* have no side effect.
 ///
 /// Time is an argument and must not go back. The same calls give the same actions.
@@ -24,6 +24,8 @@ pub struct Scheduler {
     pub(crate) mind: Mind,
     pub(crate) policies: Policies,
     pub(crate) actions: VecDeque<Action>,
+    /// What was taken out of these to be told one by one.
+    singles: VecDeque<Action>,
 }
 
 impl Scheduler {
@@ -67,7 +69,26 @@ impl Scheduler {
     }
 
     /// The next thing to do. A round of placement runs in here when something has changed.
+    ///
+    /// Lanes that were opened together come one by one, each with its fact and its message. Who has many of them to carry
+    /// takes [`poll_batch`](Self::poll_batch).
     pub fn poll_action(&mut self, now: Tick) -> Option<Action> {
+        match self.poll_batch(now)? {
+            Action::Record(fact @ Fact::GrantsOpened(_)) => self.singles.extend(fact.singly().map(Action::Record)),
+            Action::Send { worker, message: message @ ToWorker::OpenLanes(_) } => {
+                self.singles.extend(message.singly().map(|message| Action::Send { worker, message }))
+            }
+            other => return Some(other),
+        }
+        self.singles.pop_front()
+    }
+
+    /// As [`poll_action`](Self::poll_action), but lanes that were opened together come together: as one fact, and as one
+    /// message for each worker. Both say the same.
+    pub fn poll_batch(&mut self, now: Tick) -> Option<Action> {
+        if let Some(single) = self.singles.pop_front() {
+            return Some(single);
+        }
         if self.actions.is_empty() && self.mind.needs_round {
             self.mind.needs_round = false;
             self.round(now);
@@ -99,6 +120,7 @@ impl Scheduler {
     fn follow_workers(&mut self, fact: &Fact, fx: &Effects) {
         match fact {
             Fact::GrantOpened { workers, .. } => self.mind.moved_workers.extend(workers),
+            Fact::GrantsOpened(_) => {} // See below.
             Fact::GrantClosed { .. } | Fact::WorkerJoined { .. } => self.mind.moved_workers.extend(&fx.freed),
             Fact::WorkerLost { worker, .. } | Fact::WorkerAway { worker } | Fact::WorkerReturned { worker, .. } => {
                 self.mind.moved_workers.insert(*worker);
@@ -120,6 +142,7 @@ impl Scheduler {
                 self.mind.deep.set(*class, *grant, !tasks.is_empty());
                 self.charge(at, *grant);
             }
+            Fact::GrantsOpened(lanes) => self.follow_new_lanes(at, lanes),
             Fact::WorkerReturned { kept, .. } => kept.iter().for_each(|kept| self.open_lane_books(at, kept.grant)),
             Fact::GrantExtended { grant, .. }
             | Fact::GrantReturned { grant, .. }
@@ -144,10 +167,25 @@ impl Scheduler {
         }
     }
 
+    fn follow_new_lanes(&mut self, at: Tick, lanes: &OpenedLanes) {
+        self.note_lanes_got(lanes);
+        let n = lanes.workers.len() as u64;
+        *self.mind.lanes_of_class.entry(lanes.class).or_insert(0) += n;
+        let runs = self.mind.runs.entry(lanes.class).or_default();
+        for own in lanes.by_worker().chunk_by(|a, b| a.0 == b.0) {
+            self.mind.moved_workers.insert(own[0].0);
+            *runs.entry(own[0].0).or_insert(0) += own.len() as u32;
+        }
+        self.mind.deep.add(lanes.class, lanes.first, n);
+        if !self.state.owners.is_empty() {
+            lanes.iter().for_each(|lane| self.charge(at, lane.grant));
+        }
+    }
+
     /// As if a lane were opened with all that it has.
     fn open_lane_books(&mut self, at: Tick, grant: GrantId) {
         let Some(lane) = self.state.grants.get(&grant) else { return };
-        let (class, worker) = (lane.class, lane.worker());
+        let (class, worker) = (lane.class, lane.worker);
         let tasks: Vec<OrdinalRange> = lane.tasks.iter().collect();
         self.note_lane_got(grant, &tasks);
         *self.mind.lanes_of_class.entry(class).or_insert(0) += 1;
@@ -169,11 +207,11 @@ impl Scheduler {
             *n = n.saturating_sub(1);
         }
         if let Some(runs) = self.mind.runs.get_mut(&lane.class)
-            && let Some(n) = runs.get_mut(&lane.worker())
+            && let Some(n) = runs.get_mut(&lane.worker)
         {
             *n -= 1;
             if *n == 0 {
-                runs.remove(&lane.worker());
+                runs.remove(&lane.worker);
             }
         }
         self.mind.deep.set(lane.class, grant, false);
@@ -194,14 +232,14 @@ impl Scheduler {
     fn lost_lanes(&self, worker: WorkerId) -> Vec<GrantId> {
         let grants =
             self.state.workers.get(&worker).into_iter().flat_map(|known| known.grants.iter().chain(&known.gang));
-        let ends = |grant: &&GrantId| self.state.grants.get(grant).is_some_and(|lane| lane.worker() == worker);
+        let ends = |grant: &&GrantId| self.state.grants.get(grant).is_some_and(|lane| lane.worker == worker);
         grants.filter(ends).copied().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{JobSpec, JobTarget, Profile, Request, Submit, TaskIds, ToWorker, WorkerConfig, WorkerResources};
+    use hq_core::{JobSpec, JobTarget, Profile, Request, Submit, TaskIds, WorkerConfig, WorkerResources};
 
     use super::*;
 

@@ -232,6 +232,10 @@ fn part_of(n: u64, of: u64) -> u64 {
     if n >= of {
         return QueueView::WHOLE;
     }
+    // Nearly always that is enough, and a long division is not.
+    if let Some(scaled) = n.checked_mul(QueueView::WHOLE).and_then(|n| n.checked_add(of / 2)) {
+        return scaled / of;
+    }
     let (n, of, whole) = (u128::from(n), u128::from(of), u128::from(QueueView::WHOLE));
     u64::try_from((n * whole + of / 2) / of).unwrap_or(QueueView::WHOLE)
 }
@@ -316,7 +320,7 @@ mod tests {
         let worker = core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(1).unwrap())).unwrap();
         let job = submit(&mut core, Tick(0), "ann");
         let mut records = drain(&mut core, Tick(0));
-        let grant = *core.state.grants.keys().next().unwrap();
+        let grant = core.state.grants.iter().next().unwrap().0;
         let task = core.job(job).unwrap().submits[0].0;
         let ended = vec![RunEnd { task, age: Span(0), took: Span(HOUR), outcome: Outcome::Finished }];
         core.handle_event(Tick(HOUR), News::Report { worker, lane: LaneReport { grant, ended, started: None } });

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{CancelOutcome, Fact, GrantId, JobId, OrdinalRange, RangeSet, Span, TaskState, Tick, ToWorker};
 
-use crate::{Action, CancelToken, Scheduler, mind::Withdrawal, state::Effects};
+use crate::{Action, CancelToken, Scheduler, lanes_of_submit::InLane, mind::Withdrawal, state::Effects};
 
 /// How long an answer waits for backlogs to be called back.
 const PATIENCE: Span = Span::secs(2);
@@ -13,7 +13,7 @@ const PATIENCE: Span = Span::secs(2);
 #[derive(Default)]
 struct Held {
     /// Those that are known to run.
-    running: Vec<(GrantId, OrdinalRange)>,
+    running: Vec<InLane>,
     /// The others of each lane.
     backlog: BTreeMap<GrantId, Vec<OrdinalRange>>,
 }
@@ -67,13 +67,13 @@ impl Scheduler {
     /// What lanes have of `tasks`.
     fn held_of(&mut self, tasks: &RangeSet) -> Held {
         let mut held = Held::default();
-        for (grant, range) in self.lanes_with(tasks) {
-            let running = self.state.grants.get(&grant).and_then(|lane| lane.running);
-            let Some(running) = running.filter(|task| range.contains(*task)) else {
+        for lane in self.lanes_with(tasks) {
+            let (grant, range) = (lane.grant, lane.tasks);
+            let Some(running) = lane.running.filter(|task| range.contains(*task)) else {
                 held.backlog.entry(grant).or_default().push(range);
                 continue;
             };
-            held.running.push((grant, OrdinalRange::one(running)));
+            held.running.push(InLane { tasks: OrdinalRange::one(running), ..lane });
             let before = OrdinalRange::new(range.start, running.0 - range.start.0);
             let after = OrdinalRange::new(running.plus(1), range.len - before.len - 1);
             for part in [before, after].into_iter().filter(|part| part.len > 0) {
@@ -85,7 +85,7 @@ impl Scheduler {
 
     /// Asks a lane for tasks that have not started; the answer carries the number returned.
     pub(crate) fn recall(&mut self, grant: GrantId, tasks: Vec<OrdinalRange>) -> Option<u32> {
-        let worker = self.state.grants.get(&grant)?.worker();
+        let worker = self.state.grants.get(&grant)?.worker;
         let lane = self.mind.lanes.entry(grant).or_default();
         lane.last_recall += 1;
         let n = lane.last_recall;
@@ -109,14 +109,7 @@ impl Scheduler {
     }
 
     /// Ends tasks, none of which has ended, and kills those that are in lanes.
-    fn end_these(
-        &mut self,
-        now: Tick,
-        open: &RangeSet,
-        lanes: Vec<(GrantId, OrdinalRange)>,
-        end: TaskState,
-        fx: &mut Effects,
-    ) -> u64 {
+    fn end_these(&mut self, now: Tick, open: &RangeSet, lanes: Vec<InLane>, end: TaskState, fx: &mut Effects) -> u64 {
         if open.is_empty() {
             return 0;
         }
@@ -126,9 +119,8 @@ impl Scheduler {
             _ => Fact::TasksAborted { tasks: ranges },
         };
         self.emit(now, fact, fx);
-        for (grant, range) in lanes {
-            let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { continue };
-            let kills = range.iter().map(|task| Action::Send { worker, message: ToWorker::Kill { grant, task } });
+        for InLane { grant, worker, tasks, .. } in lanes {
+            let kills = tasks.iter().map(|task| Action::Send { worker, message: ToWorker::Kill { grant, task } });
             self.actions.extend(kills);
         }
         open.len()

@@ -29,6 +29,28 @@ impl Scheduler {
         work
     }
 
+    /// The work that tasks of one submit are, which have no part of the body of their own; the body is on its way.
+    pub(crate) fn work_of_heads(
+        &mut self,
+        worker: WorkerId,
+        heads: impl Iterator<Item = Ordinal> + Clone,
+    ) -> Option<Work> {
+        let first = heads.clone().next()?;
+        let base = self.state.submit_of(first)?.0;
+        self.send_body(worker, base);
+        let submit = self.state.submits.get(&base)?;
+        let ids = submit.ids()?;
+        let run = |task: Ordinal| Some(WorkRun { first: task, numbers: ids.run_of(task.0 - base.0)? });
+        let instance = |task| Some((task, self.state.records.instance(task))).filter(|(_, instance)| instance.0 > 0);
+        Some(Work {
+            submit: SubmitId(base.0),
+            time_limit: submit.submit.profile(first.0 - base.0).time_limit,
+            runs: heads.clone().filter_map(run).collect(),
+            parts: Parts::default(),
+            instances: heads.filter_map(instance).collect(),
+        })
+    }
+
     fn work_of(&self, submit: &SubmitState, base: Ordinal, range: OrdinalRange) -> Work {
         let index = range.start.0 - base.0;
         let mut first = range.start;

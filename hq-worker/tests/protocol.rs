@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fmt::Write, fs, sync::Arc};
 
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, Channel, Epoch, FromWorker, GpuState, GrantId, GrantedResource, HardwareState,
-    Instance, JobId, LaneReport, LossReason, NetworkCounters, OnServerLost, Open, Ordinal, OrdinalRange, Outcome,
-    Parts, Piece, Report, Request, ResourceName, RunEnd, RunId, RunOutput, Share, Span, SubmitBody, SubmitId, ToWorker,
-    WallTime, Welcome, Work, WorkRun, WorkerConfig, WorkerId, WorkerResources, idlist,
+    Instance, JobId, LaneReport, LossReason, NetworkCounters, OnServerLost, Open, OpenLane, OpenLanes, Ordinal,
+    OrdinalRange, Outcome, Parts, Piece, Report, Request, ResourceName, RunEnd, RunId, RunOutput, Share, Span,
+    SubmitBody, SubmitId, ToWorker, WallTime, Welcome, Work, WorkRun, WorkerConfig, WorkerId, WorkerResources, idlist,
 };
 use hq_transport::{
     PROTOCOL_VERSION,
@@ -27,6 +27,24 @@ fn work() -> Work {
         runs: vec![WorkRun { first: Ordinal(300), numbers: idlist::Run { start: 1, count: 2, step: 3 } }],
         parts,
         instances: vec![(Ordinal(301), Instance(2))],
+    }
+}
+
+fn open_lanes() -> OpenLanes {
+    let lane = |n: u32| OpenLane {
+        grant: GrantId { n, ..GRANT },
+        allocation: Arc::new(Allocation(vec![])),
+        run: WorkRun { first: Ordinal(300 + u64::from(n)), numbers: idlist::Run { start: n, count: 1, step: 3 } },
+    };
+    OpenLanes {
+        request: Arc::new(Request::parse(["cpus=1.5", "mem=100"]).unwrap()),
+        variant: 1,
+        variants: 2,
+        not_after: Some(Span::secs(9)),
+        submit: SubmitId(300),
+        time_limit: Some(Span::secs(5)),
+        instances: vec![(Ordinal(301), Instance(2))],
+        lanes: vec![lane(1), lane(70_000)],
     }
 }
 
@@ -74,6 +92,7 @@ fn to_worker() -> Vec<(&'static str, ToWorker)> {
         ("stop", ToWorker::Stop { reason: LossReason::ServerEnded }),
         ("listen", ToWorker::Listen { job: JobId(4), session: 300, credit: 8 }),
         ("unlisten", ToWorker::Unlisten { job: JobId(4), session: 300 }),
+        ("open-lanes", ToWorker::OpenLanes(Box::new(open_lanes()))),
     ]
 }
 

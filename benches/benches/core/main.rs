@@ -66,8 +66,11 @@ fn array_through(tasks: u32, lanes: u32) {
     let mut inbox: Vec<(hq_core::WorkerId, hq_core::GrantId, Vec<Ordinal>)> = Vec::new();
     while done < u64::from(tasks) {
         rounds += 1;
-        while let Some(action) = core.poll_action(now) {
+        while let Some(action) = core.poll_batch(now) {
             match action {
+                Action::Send { worker, message: ToWorker::OpenLanes(open) } => {
+                    inbox.extend(open.lanes.into_iter().map(|lane| (worker, lane.grant, vec![lane.run.first])))
+                }
                 Action::Send { worker, message: ToWorker::Open(open) } => {
                     inbox.push((worker, open.grant, expand(&open.work)))
                 }

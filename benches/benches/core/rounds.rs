@@ -59,10 +59,15 @@ fn loaded(cpus: impl Fn(u32) -> u32) -> (Scheduler, Vec<JobId>) {
 /// Drains the actions, and takes note of what they start.
 fn drain(core: &mut Scheduler, now: Tick) -> Vec<Started> {
     let mut started = Vec::new();
-    while let Some(action) = core.poll_action(now) {
+    while let Some(action) = core.poll_batch(now) {
         let (worker, grant, work) = match action {
             Action::Send { worker, message: ToWorker::Open(open) } => (worker, open.grant, open.work),
             Action::Send { worker, message: ToWorker::Extend { grant, work } } => (worker, grant, work),
+            Action::Send { worker, message: ToWorker::OpenLanes(open) } => {
+                let lanes = open.lanes.into_iter();
+                started.extend(lanes.map(|lane| Started { worker, grant: lane.grant, task: lane.run.first }));
+                continue;
+            }
             _ => continue,
         };
         started.push(Started { worker, grant, task: expand(&work)[0] });
@@ -84,8 +89,12 @@ fn first_placement(what: &str, cpus: impl Fn(u32) -> u32) {
     let before = crate::allocations();
     let start = Instant::now();
     let mut starts = 0;
-    while let Some(action) = core.poll_action(Tick(1)) {
-        starts += u32::from(matches!(action, Action::Send { message: ToWorker::Open(_), .. }));
+    while let Some(action) = core.poll_batch(Tick(1)) {
+        starts += match action {
+            Action::Send { message: ToWorker::Open(_), .. } => 1,
+            Action::Send { message: ToWorker::OpenLanes(open), .. } => open.lanes.len() as u32,
+            _ => 0,
+        };
     }
     let took = start.elapsed();
     let allocations = (crate::allocations() - before) as f64 / f64::from(starts);

@@ -129,14 +129,15 @@ impl Ledger {
 
     /// What has to be safe before a worker may hear `message`: the submits whose tasks it brings. Zero: nothing.
     pub(super) fn barrier(&self, message: &ToWorker) -> Seq {
-        let work = match message {
-            ToWorker::Open(open) => &open.work,
-            ToWorker::Extend { work, .. } => work,
-            _ => return Seq(0),
-        };
         if self.submits.is_empty() {
             return Seq(0);
         }
+        let work = match message {
+            ToWorker::Open(open) => &open.work,
+            ToWorker::Extend { work, .. } => work,
+            ToWorker::OpenLanes(lanes) => return self.submits.get(&lanes.submit).copied().unwrap_or_default(),
+            _ => return Seq(0),
+        };
         work.iter().filter_map(|work| self.submits.get(&work.submit)).max().copied().unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@ use std::{
     sync::Arc,
 };
 
-use hq_core::{Fact, GrantId, WorkerConfig, WorkerId};
+use hq_core::{Fact, GrantId, OpenedLane, WorkerConfig, WorkerId};
 
 /// Grants that are open, as the facts tell of them.
 #[derive(Debug, Default)]
@@ -58,6 +58,12 @@ impl GrantBook {
                     self.of_worker.entry(*worker).or_default().insert(*grant);
                 }
                 self.grants.insert(*grant, Grant { variant: *variant, workers: workers.clone() });
+            }
+            Fact::GrantsOpened(lanes) => {
+                for OpenedLane { grant, worker, variant, .. } in lanes.iter() {
+                    self.of_worker.entry(worker).or_default().insert(grant);
+                    self.grants.insert(grant, Grant { variant, workers: vec![worker] });
+                }
             }
             Fact::GrantClosed { grant } => self.close(*grant),
             Fact::WorkerLost { worker, .. } => {

@@ -35,7 +35,7 @@ impl ServerNode {
 
     /// Takes what the scheduler wants done, its facts first of all.
     pub(super) fn take_actions(&mut self, warnings: &mut Vec<ServerOutput>) {
-        while let Some(action) = self.scheduler.poll_action(self.now) {
+        while let Some(action) = self.scheduler.poll_batch(self.now) {
             match action {
                 Action::Record(fact) => self.note(fact),
                 Action::Send { worker, message } => self.tell_worker(worker, message),
@@ -131,9 +131,13 @@ impl ServerNode {
         }
         let Some((link, session)) = self.workers.session(worker) else { return };
         if session.protocol < message.since() {
-            return; // It knows no such thing, and would end its link.
+            // Lanes it knows one by one; of other things nothing, and it would end its link.
+            let protocol = session.protocol;
+            let known = message.singly().filter(|message| message.since() <= protocol);
+            known.for_each(|message| session.tell(message, after, durable));
+        } else {
+            session.tell(message, after, durable);
         }
-        session.tell(message, after, durable);
         self.mark(link);
     }
 

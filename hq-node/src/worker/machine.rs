@@ -226,6 +226,11 @@ impl WorkerNode {
                     self.lanes.open(self.now, *open, &session.welcome.server_uid, &self.bodies);
                 }
             }
+            ToWorker::OpenLanes(lanes) => {
+                for open in lanes.singly().filter(|open| open.grant.epoch == session.welcome.epoch) {
+                    self.lanes.open(self.now, open, &session.welcome.server_uid, &self.bodies);
+                }
+            }
             ToWorker::Extend { grant, work } => self.lanes.extend(grant, work, &self.bodies),
             ToWorker::Recall { grant, n, tasks } => {
                 if let Some(tasks) = self.lanes.recall(grant, n, &tasks) {

@@ -189,8 +189,13 @@ impl Rig {
         self.input(ServerInput::FromWorker { link, messages: messages.into_iter().collect() });
     }
 
-    /// What a worker was told since it was looked at last.
+    /// What a worker was told since it was looked at last, lane by lane.
     pub(crate) fn hear(&mut self, link: LinkId) -> Vec<ToWorker> {
+        self.hear_together(link).into_iter().flat_map(ToWorker::singly).collect()
+    }
+
+    /// The same as it came.
+    pub(crate) fn hear_together(&mut self, link: LinkId) -> Vec<ToWorker> {
         self.to_worker.remove(&link).unwrap_or_default()
     }
 

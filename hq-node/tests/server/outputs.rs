@@ -254,6 +254,22 @@ fn a_worker_of_the_version_before_hears_nothing_that_it_does_not_know() {
     rig.say(late, [FromWorker::Hello(Box::new(hello(1)))]);
     rig.call(client, cancel(Selector::All));
     for link in [old, late] {
-        assert!(rig.hear(link).iter().all(|message| message.since() == 1));
+        assert!(rig.hear_together(link).iter().all(|message| message.since() == 1));
     }
+}
+
+#[test]
+fn a_worker_of_the_version_before_is_told_of_lanes_one_by_one() {
+    let heard = |protocol| {
+        let mut rig = Rig::new();
+        let client = rig.client();
+        rig.ask(client, submit(3));
+        let link = rig.link_of(PeerRole::Worker, protocol);
+        rig.say(link, [FromWorker::Hello(Box::new(WorkerConfig::new("w", WorkerResources::cpus(3).unwrap())))]);
+        rig.hear_together(link)
+    };
+    let (old, new) = (heard(1), heard(2));
+    assert_eq!(old.iter().filter(|message| matches!(message, ToWorker::Open(_))).count(), 3);
+    assert_eq!(new.iter().filter(|message| matches!(message, ToWorker::OpenLanes(_))).count(), 1);
+    assert_eq!(new.into_iter().flat_map(ToWorker::singly).collect::<Vec<_>>(), old);
 }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Channel, Epoch, GrantId, Instance, JobId, LossReason, OnServerLost, Ordinal, Outcome, Parts, RunOutput, Span,
-    SubmitId, ToWorker, WorkRun, idlist,
+    Channel, Epoch, GrantId, Instance, JobId, LossReason, OnServerLost, Open, OpenLane, OpenLanes, Ordinal, Outcome,
+    Parts, RunOutput, Span, SubmitId, ToWorker, WorkRun, idlist,
 };
 use hq_node::{WorkerInput, WorkerOutput};
 
@@ -85,6 +85,40 @@ fn what_a_start_carries() {
     }
     let expected = [(5, 10, 0, "a"), (6, 14, 1, "b"), (90, 2, 2, "d")];
     assert_eq!(seen, expected.map(|(task, number, instance, part)| (task, number, instance, part.to_owned())));
+}
+
+#[test]
+fn lanes_that_are_opened_together_are_lanes_of_their_own() {
+    let lane = |n: u32, task: u64| OpenLane {
+        grant: grant(n),
+        allocation: Default::default(),
+        run: WorkRun { first: Ordinal(task), numbers: idlist::Run { start: task as u32 + 100, count: 1, step: 1 } },
+    };
+    let together = |lanes: Vec<OpenLane>| {
+        let Open { request, variant, variants, not_after, .. } = opened(1, vec![]);
+        let instances = vec![(Ordinal(6), Instance(3))];
+        let (submit, time_limit) = (SubmitId(1), None);
+        ToWorker::OpenLanes(Box::new(OpenLanes {
+            request,
+            variant,
+            variants,
+            not_after,
+            submit,
+            time_limit,
+            instances,
+            lanes,
+        }))
+    };
+    let mut rig = Rig::up();
+    let one_by_one = rig.tell([open(1, 5, 1), open(2, 6, 1)]);
+    let mut rig = Rig::up();
+    assert_eq!(rig.tell([together(vec![lane(1, 5), lane(2, 6)])]), one_by_one);
+    assert_eq!(rig.end(1, 5, failed()).len(), 1);
+    assert_eq!(rig.tell([extend(2, work(9, 1)), close(1)]), NONE, "the other one runs");
+    assert_eq!(rig.end(2, 6, Outcome::Finished)[0], "start 2/9");
+    let mut old = lane(3, 7);
+    old.grant.epoch.0 -= 1;
+    assert_eq!(rig.tell([together(vec![old])]), NONE, "of another boot");
 }
 
 #[test]

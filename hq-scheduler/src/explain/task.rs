@@ -70,8 +70,8 @@ impl Scheduler {
         let Some((id, lane)) = self.state.grants.iter().find(|(_, lane)| lane.tasks.contains(task)) else {
             return self.state.away_with(task).map_or(Standing::Due, |worker| Standing::Suspended { worker });
         };
-        let is_called_back = self.mind.lanes.get(id).is_some_and(|lane| !lane.recalls.is_empty());
-        Standing::Backlog { worker: lane.worker(), ahead: ahead_in(lane, task), is_called_back }
+        let is_called_back = self.mind.lanes.get(&id).is_some_and(|lane| !lane.recalls.is_empty());
+        Standing::Backlog { worker: lane.worker, ahead: ahead_in(lane, task), is_called_back }
     }
 
     fn queue_place(&self, now: Tick, task: Ordinal, key: QueueKey, rank: Rank) -> QueuePlace {

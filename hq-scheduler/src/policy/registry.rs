@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use super::{
     EasyBackfill, FairShare, Fcfs, FirstFit, LeastFragmenting, LeastLoaded, Order, Pack, Patience, Placement, Priority,
     RoundRobin, Sjf,
@@ -8,21 +6,24 @@ use super::{
 /// The policies that can be chosen by name, and the ones that decide.
 #[derive(Debug)]
 pub(crate) struct Policies {
-    orders: BTreeMap<String, Box<dyn Order>>,
-    placements: BTreeMap<String, Box<dyn Placement>>,
-    order: String,
-    placement: String,
+    orders: Choice<dyn Order>,
+    placements: Choice<dyn Placement>,
+}
+
+/// Policies by name, and the one that decides: found once, as it is asked all the time.
+#[derive(Debug)]
+struct Choice<T: ?Sized> {
+    /// In order of names; never empty.
+    all: Vec<(String, Box<T>)>,
+    chosen: usize,
 }
 
 impl Default for Policies {
     fn default() -> Self {
         let mut policies = Self {
-            orders: BTreeMap::new(),
-            placements: BTreeMap::new(),
-            order: Priority.name().to_owned(),
-            placement: Pack.name().to_owned(),
+            orders: Choice::of(Priority.name(), Box::new(Priority)),
+            placements: Choice::of(Pack.name(), Box::new(Pack)),
         };
-        policies.add_order(Box::new(Priority));
         policies.add_order(Box::new(Fcfs));
         policies.add_order(Box::new(Sjf));
         policies.add_order(Box::new(FairShare::USERS));
@@ -31,7 +32,6 @@ impl Default for Policies {
         policies.add_order(Box::new(EasyBackfill::SHORTEST));
         policies.add_order(Box::new(EasyBackfill::SMALLEST));
         policies.add_order(Box::new(Patience));
-        policies.add_placement(Box::new(Pack));
         policies.add_placement(Box::new(LeastLoaded));
         policies.add_placement(Box::new(RoundRobin));
         policies.add_placement(Box::new(FirstFit));
@@ -43,49 +43,76 @@ impl Default for Policies {
 impl Policies {
     /// Whether it is the one that decides.
     pub(crate) fn add_order(&mut self, order: Box<dyn Order>) -> bool {
-        let is_chosen = order.name() == self.order;
-        self.orders.insert(order.name().to_owned(), order);
-        is_chosen
+        self.orders.add(order.name().to_owned(), order)
     }
 
     /// Whether it is the one that decides.
     pub(crate) fn add_placement(&mut self, placement: Box<dyn Placement>) -> bool {
-        let is_chosen = placement.name() == self.placement;
-        self.placements.insert(placement.name().to_owned(), placement);
-        is_chosen
+        self.placements.add(placement.name().to_owned(), placement)
     }
 
     pub(crate) fn orders(&self) -> impl Iterator<Item = &str> {
-        self.orders.keys().map(String::as_str)
+        self.orders.names()
     }
 
     pub(crate) fn placements(&self) -> impl Iterator<Item = &str> {
-        self.placements.keys().map(String::as_str)
+        self.placements.names()
     }
 
     /// Chooses by name; on an unknown one nothing changes and the text says what is known.
     pub(crate) fn choose(&mut self, order: &str, placement: &str) -> Result<(), String> {
-        if !self.orders.contains_key(order) {
-            return Err(unknown("order", order, self.orders.keys()));
-        }
-        if !self.placements.contains_key(placement) {
-            return Err(unknown("placement", placement, self.placements.keys()));
-        }
-        order.clone_into(&mut self.order);
-        placement.clone_into(&mut self.placement);
+        let at = self.orders.find("order", order)?;
+        self.placements.chosen = self.placements.find("placement", placement)?;
+        self.orders.chosen = at;
         Ok(())
     }
 
     pub(crate) fn order(&self) -> &dyn Order {
-        self.orders.get(&self.order).map_or(&Priority, |order| &**order)
+        self.orders.chosen().map_or(&Priority, |order| order)
     }
 
     pub(crate) fn placement(&self) -> &dyn Placement {
-        self.placements.get(&self.placement).map_or(&Pack, |placement| &**placement)
+        self.placements.chosen().map_or(&Pack, |placement| placement)
     }
 }
 
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    format!("there is no {what} `{name}`; use one of: {}", known.join(", "))
+impl<T: ?Sized> Choice<T> {
+    /// The first one, which is chosen.
+    fn of(name: &str, policy: Box<T>) -> Self {
+        Self { all: vec![(name.to_owned(), policy)], chosen: 0 }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.all.binary_search_by(|(known, _)| known.as_str().cmp(name))
+    }
+
+    /// Whether it takes the place of the one that is chosen.
+    fn add(&mut self, name: String, policy: Box<T>) -> bool {
+        match self.position(&name) {
+            Ok(at) => {
+                self.all[at].1 = policy;
+                at == self.chosen
+            }
+            Err(at) => {
+                self.all.insert(at, (name, policy));
+                self.chosen += usize::from(at <= self.chosen);
+                false
+            }
+        }
+    }
+
+    fn find(&self, what: &str, name: &str) -> Result<usize, String> {
+        self.position(name).map_err(|_| {
+            let known: Vec<&str> = self.names().collect();
+            format!("there is no {what} `{name}`; use one of: {}", known.join(", "))
+        })
+    }
+
+    fn chosen(&self) -> Option<&T> {
+        self.all.get(self.chosen).map(|(_, policy)| &**policy)
+    }
 }

@@ -148,11 +148,10 @@ impl Pools {
 
     /// Applies `op` to what is free of each thing that is granted, once it is known to be possible for all of them.
     fn change(&mut self, allocation: &Allocation, op: Op) -> bool {
-        let mut seen = vec![false; self.free.len()];
-        for granted in &allocation.0 {
+        for (nth, granted) in allocation.0.iter().enumerate() {
             let Some(at) = self.shape.position(granted.resource.as_str()) else { return false };
-            let first = !std::mem::replace(&mut seen[at], true);
-            if !first || !can_change(&self.shape.resources[at], &self.free[at], granted, op) {
+            let is_doubled = allocation.0[..nth].iter().any(|other| other.resource == granted.resource);
+            if is_doubled || !can_change(&self.shape.resources[at], &self.free[at], granted, op) {
                 return false;
             }
         }

@@ -91,7 +91,7 @@ impl Scheduler {
             return None;
         }
         let lane = self.state.grants.get(&grant)?;
-        let (class, variant, worker_id) = (lane.class, lane.variant, lane.worker());
+        let (class, variant, worker_id) = (lane.class, lane.variant, lane.worker);
         let known = self.state.classes.get(class);
         let request = known.requests.get(usize::from(variant))?;
         let worker = self.state.workers.get(&worker_id)?;
@@ -157,7 +157,7 @@ impl Scheduler {
         if tasks.is_empty() {
             return;
         }
-        let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { return };
+        let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker) else { return };
         self.emit(now, Fact::GrantExtended { grant, tasks: tasks.clone() }, &mut Effects::default());
         if let Some(rank) = self.mind.ranks.of(key) {
             self.note_started(rank, tasks.iter().map(|range| range.len).sum());
@@ -188,7 +188,7 @@ impl Scheduler {
     }
 
     pub(super) fn close_lane(&mut self, now: Tick, grant: GrantId) {
-        let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker()) else { return };
+        let Some(worker) = self.state.grants.get(&grant).map(|lane| lane.worker) else { return };
         let mut fx = Effects::default();
         self.emit(now, Fact::GrantClosed { grant }, &mut fx);
         self.mind.dirty_workers.extend(fx.freed);

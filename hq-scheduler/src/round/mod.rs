@@ -21,6 +21,7 @@ mod level;
 mod looks;
 mod lots;
 mod moves;
+mod open;
 mod overdue;
 mod pack;
 mod place;
@@ -38,7 +39,7 @@ mod together;
 
 use std::collections::BTreeSet;
 
-use hq_core::{Ordinal, Tick, WorkerId};
+use hq_core::{Ordinal, OrdinalRange, Tick, WorkerId};
 
 pub(crate) use self::{
     blocked::{Asker, Blockers},
@@ -53,7 +54,7 @@ pub(crate) use self::{
 use crate::{
     Scheduler,
     policy::{QueueView, Rank},
-    state::QueueKey,
+    state::{QueueKey, SubmitState},
 };
 
 /// An order whose ranks do not last for as long as a round must not keep it from ending: the next one goes on.
@@ -118,6 +119,27 @@ impl Scheduler {
     /// Rank of a queue that waits.
     pub(crate) fn rank(&self, now: Tick, key: QueueKey) -> Option<Rank> {
         Some(self.policies.order().rank(&self.queue_view(now, key)?))
+    }
+
+    /// Ranks of tasks that may be in lanes: nearly always the next one is of the same queue as the one before.
+    pub(crate) fn ranks_of_tasks(&self, now: Tick) -> impl FnMut(Ordinal) -> Option<Rank> + '_ {
+        let mut last: Option<(OrdinalRange, &SubmitState, QueueKey, QueueView)> = None;
+        let order = self.policies.order();
+        move |task| {
+            if let Some((whole, submit, key, view)) = &mut last
+                && whole.contains(task)
+                && submit.key(task.0 - whole.start.0) == *key
+            {
+                view.head = task;
+                return Some(order.rank(view));
+            }
+            let (base, submit) = self.state.submit_of(task)?;
+            let key = submit.key(task.0 - base.0);
+            let view = self.view_of(now, key, task, 1, 1);
+            let rank = order.rank(&view);
+            last = Some((OrdinalRange::new(base, submit.len()), submit, key, view));
+            Some(rank)
+        }
     }
 
     /// Rank of a task that may be in a lane.

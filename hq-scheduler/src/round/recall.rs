@@ -54,7 +54,7 @@ impl Scheduler {
                     self.is_held(asker, &mut fresh)
                 }
             };
-            if lane.workers.iter().any(&mut is_held) {
+            if lane.workers().any(|worker| is_held(&worker)) {
                 due.push(grant);
             }
         }
@@ -99,13 +99,17 @@ impl Scheduler {
             lanes.sort_unstable();
             return lanes;
         }
-        for grant in self.mind.deep.take_unranked() {
-            let next = self.state.grants.get(&grant).and_then(|lane| lane.next());
-            if let Some((rank, _)) = next.and_then(|next| self.rank_of_task(now, next)) {
-                self.mind.deep.rank(grant, rank);
-            }
-        }
+        let unranked = self.mind.deep.take_unranked();
+        let ranks = self.ranks_of_lanes(now, unranked.lanes());
+        self.mind.deep.rank(&ranks);
         self.mind.deep.worse_than(best)
+    }
+
+    /// Ranks of the next tasks.
+    fn ranks_of_lanes(&self, now: Tick, lanes: impl Iterator<Item = GrantId>) -> Vec<(GrantId, Rank)> {
+        let mut rank_of = self.ranks_of_tasks(now);
+        let next = |grant: GrantId| self.state.grants.get(&grant).and_then(|lane| lane.next());
+        lanes.filter_map(|grant| Some((grant, rank_of(next(grant)?)?))).collect()
     }
 
     /// Whether tasks that came to a queue have no consequence: as many others wait there already as could matter.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use hq_core::{Allocation, Fact, GrantId, Open, OrdinalRange, Request, Tick, ToWorker, WorkerId};
+use hq_core::{Allocation, GrantId, Request, Tick, WorkerId};
 
 use super::{
     blocked::{Asker, Blockers},
@@ -13,11 +13,7 @@ use super::{
     places::{Place, Room},
     reach::Reach,
 };
-use crate::{
-    Action, Scheduler,
-    policy::Rank,
-    state::{Effects, QueueKey, Worker},
-};
+use crate::{Scheduler, policy::Rank, state::QueueKey};
 
 /// Lanes of a worker at a time: tasks that ask for next to nothing fit without end.
 pub(crate) const LANES_MAX: usize = 16_384;
@@ -117,64 +113,6 @@ impl Scheduler {
     fn next_lane(&self, opened: usize) -> GrantId {
         let n = self.state.last_grant.saturating_add(1).saturating_add(u32::try_from(opened).unwrap_or(u32::MAX));
         GrantId { epoch: self.state.epoch, n }
-    }
-
-    /// Tasks go to the lanes turn by turn, so that those of low number start everywhere first; then the backlogs.
-    pub(super) fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
-        slots.sort_by_key(Slot::order);
-        let heads = self.peek(key, slots.len() as u64);
-        let mut heads = heads.into_iter().flat_map(OrdinalRange::iter);
-        let mut grants = Vec::with_capacity(slots.len());
-        let mut fx = Effects::default();
-        for slot in slots {
-            let Some(head) = heads.next() else { break };
-            let grant = self.state.next_grant();
-            let fact = Fact::GrantOpened {
-                grant,
-                workers: vec![slot.worker],
-                class: key.class,
-                variant: slot.variant,
-                allocation: slot.allocation.clone(),
-                tasks: vec![OrdinalRange::one(head)],
-            };
-            self.emit(now, fact, &mut fx);
-            grants.push((grant, slot, OrdinalRange::one(head)));
-        }
-        let opened = grants.len() as u64;
-        // Beyond the budget others may be next.
-        let mut rest = budget.saturating_sub(opened);
-        for (grant, slot, head) in grants {
-            let share = self.state.ready.get(&key).map_or(0, |set| set.len()) / (2 * opened.max(1));
-            let more = self.peek(key, self.backlog_room(key).min(share).min(rest));
-            rest -= more.iter().map(|range| range.len).sum::<u64>();
-            if more.is_empty() {
-                self.send_open(now, grant, key, slot, &[head]);
-            } else {
-                self.emit(now, Fact::GrantExtended { grant, tasks: more.clone() }, &mut fx);
-                self.send_open(now, grant, key, slot, &[vec![head], more].concat());
-            }
-        }
-    }
-
-    fn send_open(&mut self, now: Tick, grant: GrantId, key: QueueKey, slot: Slot, tasks: &[OrdinalRange]) {
-        let class = self.state.classes.get(key.class);
-        let Some(request) = class.requests.get(usize::from(slot.variant)).cloned() else { return };
-        let variants = class.requests.len() as u8;
-        self.mind.idle.end(slot.worker);
-        let deadline = self.state.workers.get(&slot.worker).and_then(Worker::deadline);
-        let not_after = self.limit_lane(grant, deadline, &request);
-        let work = self.work_for(slot.worker, tasks);
-        let open = Open {
-            grant,
-            request,
-            variant: slot.variant,
-            variants,
-            allocation: slot.allocation,
-            hosts: vec![],
-            work,
-            not_after: not_after.map(|limit| limit.since(now)),
-        };
-        self.actions.push_back(Action::Send { worker: slot.worker, message: ToWorker::Open(Box::new(open)) });
     }
 
     /// Until when a grant on a worker that ends at `deadline` may start tasks.

@@ -53,6 +53,7 @@ impl State {
                 self.leave_queues(*grant, tasks, fx)?;
                 self.open_grant(at, *grant, workers, *class, *variant, allocation, tasks)?;
             }
+            Fact::GrantsOpened(lanes) => self.open_lanes(at, lanes, fx)?,
             Fact::GrantExtended { grant, tasks } => {
                 self.leave_queues(*grant, tasks, fx)?;
                 let lane = self.grant_mut(*grant)?;
@@ -165,13 +166,13 @@ impl State {
     /// A gang goes on without a member, and ends with its main worker.
     pub(super) fn lose_member(&mut self, grant_id: GrantId, worker: WorkerId, reason: LossReason, fx: &mut Effects) {
         let Some(grant) = self.any_grant_mut(grant_id) else { return };
-        if grant.worker() != worker {
-            grant.workers.retain(|member| *member != worker);
+        if grant.worker != worker {
+            grant.others.retain(|member| *member != worker);
             return;
         }
         let grant = self.grants.remove(&grant_id).or_else(|| self.suspended.remove(&grant_id));
         let Some(grant) = grant else { return };
-        for member in grant.workers.iter().skip(1) {
+        for member in &grant.others {
             if let Some(member_state) = self.any_worker_mut(*member) {
                 member_state.gang = None;
             }
@@ -240,7 +241,8 @@ impl State {
         }
         self.last_grant = id.n;
         let grant = Grant {
-            workers: workers.to_vec(),
+            worker: workers.first().copied().unwrap_or_default(),
+            others: workers.iter().skip(1).copied().collect(),
             class,
             variant,
             allocation: allocation.clone(),
@@ -253,7 +255,7 @@ impl State {
     }
 
     /// Tasks that wait are given to a lane.
-    fn leave_queues(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
+    pub(super) fn leave_queues(&mut self, id: GrantId, tasks: &[OrdinalRange], fx: &mut Effects) -> Result<(), String> {
         for range in tasks {
             let own = self.submit_at_or_after(range.start);
             let own = own.filter(|own| own.start <= range.start && range.end() <= own.end());
@@ -291,16 +293,16 @@ impl State {
 
     pub(super) fn close_grant(&mut self, id: GrantId, fx: &mut Effects) -> Result<(), String> {
         let grant = self.grants.remove(&id).ok_or_else(|| format!("grant {id} does not exist"))?;
-        for member in &grant.workers {
-            let Some(worker) = self.any_worker_mut(*member) else { continue };
+        for member in grant.workers() {
+            let Some(worker) = self.any_worker_mut(member) else { continue };
             if worker.gang == Some(id) {
                 worker.gang = None;
             } else {
                 worker.grants.remove(&id);
                 worker.pools.release(&grant.allocation);
             }
-            if self.workers.contains_key(member) {
-                fx.freed.insert(*member);
+            if self.workers.contains_key(&member) {
+                fx.freed.insert(member);
             }
         }
         Ok(())
@@ -309,8 +311,8 @@ impl State {
     fn start(&mut self, id: GrantId, task: Ordinal, start: Tick) -> Result<(), String> {
         let grant = self.grant_mut(id)?;
         grant.running = Some(task);
-        let (workers, variant) = (grant.workers.clone(), grant.variant);
-        let main = workers.first().copied().unwrap_or_default();
+        let (main, variant) = (grant.worker, grant.variant);
+        let gang = (!grant.others.is_empty()).then(|| grant.workers().collect::<Vec<WorkerId>>());
         let entry = Entry { state: TaskState::Running, variant, worker: main, start, took: Default::default() };
         if let Some((base, submit)) = self.submit_of(task)
             && self.state_in(submit, task) == TaskState::Waiting
@@ -318,12 +320,14 @@ impl State {
             self.records.set(task, entry);
             self.count(base, TaskState::Waiting, TaskState::Running, 1);
         }
-        for member in &workers {
+        for member in gang.as_deref().unwrap_or(&[main]) {
             if let Some(worker) = self.workers.get_mut(member) {
                 worker.last_task = Some((task, start));
             }
         }
-        if workers.len() > 1 && self.submit_of(task).is_some() {
+        if let Some(workers) = gang
+            && self.submit_of(task).is_some()
+        {
             self.records.set_gang(task, workers);
         }
         Ok(())
@@ -347,8 +351,8 @@ impl State {
         });
         if let Some(id) = grant {
             let lane = self.grant_mut(id)?;
-            (entry.worker, entry.variant) = (lane.worker(), lane.variant);
-            let gang = (lane.workers.len() > 1).then(|| lane.workers.clone());
+            (entry.worker, entry.variant) = (lane.worker, lane.variant);
+            let gang = (!lane.others.is_empty()).then(|| lane.workers().collect());
             self.leave_lane(id, task)?;
             if let Some(workers) = gang {
                 self.records.set_gang(task, workers);

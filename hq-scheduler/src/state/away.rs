@@ -19,7 +19,7 @@ impl State {
         let worker = self.workers.remove(&id).ok_or_else(|| format!("worker {id} does not exist"))?;
         fx.freed.remove(&id);
         for grant_id in worker.grants.iter().copied().chain(worker.gang) {
-            let is_its_own = self.grants.get(&grant_id).is_some_and(|grant| grant.worker() == id);
+            let is_its_own = self.grants.get(&grant_id).is_some_and(|grant| grant.worker == id);
             // Without another member a gang goes on.
             let Some(grant) = is_its_own.then(|| self.grants.remove(&grant_id)).flatten() else { continue };
             if let Some(task) = grant.running {
@@ -94,13 +94,13 @@ impl State {
     pub(crate) fn suspended_of(&self, id: WorkerId) -> BTreeSet<GrantId> {
         let held = self.workers.get(&id).or_else(|| self.away.get(&id).map(|away| &away.worker));
         let grants = held.into_iter().flat_map(|worker| worker.grants.iter().copied().chain(worker.gang));
-        grants.filter(|grant| self.suspended.get(grant).is_some_and(|lane| lane.worker() == id)).collect()
+        grants.filter(|grant| self.suspended.get(grant).is_some_and(|lane| lane.worker == id)).collect()
     }
 
     /// The worker that has a task and is away.
     pub(crate) fn away_with(&self, task: Ordinal) -> Option<WorkerId> {
         let holds = |grant: &&Grant| grant.tasks.contains(task);
-        self.suspended.values().find(holds).map(Grant::worker)
+        self.suspended.values().find(holds).map(|lane| lane.worker)
     }
 
     /// Changes what a task counts as, where it counts as `from`.

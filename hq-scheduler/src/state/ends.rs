@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use hq_core::{DepKind, End, Ends, GrantId, IdList, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
 
-use super::{Effects, Entry, QueueKey, State, runs};
+use super::{Effects, Entry, QueueKey, State, push_run};
 
 impl State {
     /// Tasks of a lane that finished.
     pub(super) fn finish(&mut self, grant_id: GrantId, ends: &Ends, fx: &mut Effects) -> Result<(), String> {
         let grant = self.grants.get_mut(&grant_id).ok_or_else(|| format!("grant {grant_id} does not exist"))?;
-        let (worker, variant) = (grant.worker(), grant.variant);
-        let gang = (grant.workers.len() > 1).then(|| grant.workers.clone());
+        let (worker, variant) = (grant.worker, grant.variant);
+        let gang = (!grant.others.is_empty()).then(|| grant.workers().collect::<Vec<WorkerId>>());
         for range in &ends.tasks {
             grant.tasks.remove(*range);
             if grant.running.is_some_and(|task| range.contains(task)) {
@@ -91,10 +91,11 @@ impl State {
             let open = self.unfinished(base, range);
             let (mut ran, mut waited) = (0, 0);
             let mut bare: RangeSet = open.clone();
-            let recorded: Vec<(Ordinal, Entry)> =
-                self.records.in_range(range).filter(|(_, entry)| !entry.state.is_end()).collect();
-            runs(recorded.iter().map(|(task, _)| *task)).into_iter().for_each(|run| _ = bare.remove(run));
-            for (task, mut entry) in recorded {
+            let mut recorded = Vec::new();
+            self.records.change(range, |task, mut entry| {
+                if entry.state.is_end() {
+                    return None;
+                }
                 if entry.state == TaskState::Running {
                     ran += 1;
                     entry.took = at.since(entry.start);
@@ -102,8 +103,10 @@ impl State {
                     waited += 1;
                 }
                 entry.state = end;
-                self.records.set(task, entry);
-            }
+                push_run(&mut recorded, task);
+                Some(entry)
+            });
+            recorded.into_iter().for_each(|run| _ = bare.remove(run));
             waited += bare.len();
             if let Some(submit) = self.submits.get_mut(&base) {
                 let set = if end == TaskState::Canceled { &mut submit.canceled } else { &mut submit.aborted };

@@ -6,7 +6,9 @@ mod class;
 mod doom;
 mod ends;
 mod gates;
+mod grants;
 mod graph;
+mod open;
 mod owner;
 mod parts;
 mod queue;
@@ -24,7 +26,7 @@ pub(crate) use owner::{OwnerId, PartyId};
 pub(crate) use parts::{Grant, Job, LostWorker, QueueKey, SubmitState, Worker};
 pub(crate) use record::Entry;
 
-use self::{class::Classes, owner::Owners, record::Records};
+use self::{class::Classes, grants::Grants, owner::Owners, record::Records};
 
 /// All that outlives a step and is told by facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub(crate) struct State {
     /// Lanes and gangs of main workers that are away.
     pub(crate) suspended: BTreeMap<GrantId, Grant>,
     pub(crate) last_worker: u32,
-    pub(crate) grants: BTreeMap<GrantId, Grant>,
+    pub(crate) grants: Grants,
     pub(crate) last_grant: u32,
     /// Tasks that could start if there were room. Never an empty set.
     pub(crate) ready: BTreeMap<QueueKey, RangeSet>,
@@ -80,13 +82,20 @@ pub(crate) struct Effects {
 }
 
 impl State {
+    /// Names for up to `n` grants, one after the other: the first one, and how many.
+    pub(crate) fn next_grants(&self, n: u32) -> (GrantId, u32) {
+        let first = self.next_grant();
+        let is_new = self.grants.last().is_none_or(|last| last < first);
+        (first, if is_new { n.min((u32::MAX - first.n).saturating_add(1)) } else { n.min(1) })
+    }
+
     /// The name of the next grant. After four billion of them in one life numbers come round again, and those in use are left
     /// out: what is stale by then is as many grants old.
     pub(crate) fn next_grant(&self) -> GrantId {
         let mut grant = GrantId { epoch: self.epoch, n: self.last_grant };
         loop {
             grant.n = grant.n.checked_add(1).unwrap_or(1);
-            let is_new = self.grants.last_key_value().is_none_or(|(last, _)| *last < grant);
+            let is_new = self.grants.last().is_none_or(|last| last < grant);
             if is_new || !self.grants.contains_key(&grant) {
                 return grant;
             }
@@ -171,11 +180,14 @@ impl State {
 /// Tasks in order as runs.
 fn runs(tasks: impl Iterator<Item = Ordinal>) -> Vec<OrdinalRange> {
     let mut runs: Vec<OrdinalRange> = Vec::new();
-    for task in tasks {
-        match runs.last_mut() {
-            Some(run) if run.end() == task => run.len += 1,
-            _ => runs.push(OrdinalRange::one(task)),
-        }
-    }
+    tasks.for_each(|task| push_run(&mut runs, task));
     runs
+}
+
+/// Adds a task behind those in order.
+fn push_run(runs: &mut Vec<OrdinalRange>, task: Ordinal) {
+    match runs.last_mut() {
+        Some(run) if run.end() == task => run.len += 1,
+        _ => runs.push(OrdinalRange::one(task)),
+    }
 }

@@ -101,8 +101,10 @@ impl QueueKey {
 /// A lane or a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// One; of a gang all, the main one first.
-    pub(crate) workers: Vec<WorkerId>,
+    /// The one whose lane it is; of a gang the main one.
+    pub(crate) worker: WorkerId,
+    /// The other members of a gang.
+    pub(crate) others: Vec<WorkerId>,
     pub(crate) class: ClassId,
     pub(crate) variant: u8,
     pub(crate) allocation: Arc<Allocation>,
@@ -114,8 +116,9 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    pub(crate) fn worker(&self) -> WorkerId {
-        self.workers.first().copied().unwrap_or_default()
+    /// One; of a gang all, the main one first.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = WorkerId> + '_ {
+        std::iter::once(self.worker).chain(self.others.iter().copied())
     }
 
     /// The first task that has not started as far as is known.

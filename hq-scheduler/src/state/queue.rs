@@ -2,14 +2,30 @@ use std::collections::VecDeque;
 
 use hq_core::{Ordinal, OrdinalRange};
 
+const NONE: OrdinalRange = OrdinalRange::new(Ordinal(0), 0);
+
 /// Tasks in order, as ranges.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TaskQueue {
-    ranges: VecDeque<OrdinalRange>,
+    /// Most lanes have one range at a time. [`NONE`] where there is no task.
+    first: OrdinalRange,
+    /// The other ranges, which few lanes have.
+    #[expect(clippy::box_collection, reason = "what all lanes have is to be small")]
+    rest: Option<Box<VecDeque<OrdinalRange>>>,
     len: u64,
 }
 
+impl Default for TaskQueue {
+    fn default() -> Self {
+        Self { first: NONE, rest: None, len: 0 }
+    }
+}
+
 impl TaskQueue {
+    pub(crate) const fn one(task: Ordinal) -> Self {
+        Self { first: OrdinalRange::one(task), rest: None, len: 1 }
+    }
+
     pub(crate) const fn len(&self) -> u64 {
         self.len
     }
@@ -19,75 +35,88 @@ impl TaskQueue {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = OrdinalRange> + '_ {
-        self.ranges.iter().copied()
+        (self.len > 0).then_some(self.first).into_iter().chain(self.rest.iter().flat_map(|rest| rest.iter().copied()))
     }
 
     pub(crate) fn contains(&self, task: Ordinal) -> bool {
-        self.ranges.iter().any(|range| range.contains(task))
+        self.iter().any(|range| range.contains(task))
     }
 
     pub(crate) fn push(&mut self, range: OrdinalRange) {
         if range.len == 0 {
             return;
         }
+        if self.len == 0 {
+            (self.first, self.len) = (range, range.len);
+            return;
+        }
         self.len += range.len;
-        match self.ranges.back_mut() {
-            Some(last) if last.end() == range.start => last.len += range.len,
-            _ => self.ranges.push_back(range),
+        let last = self.rest.as_mut().and_then(|rest| rest.back_mut()).unwrap_or(&mut self.first);
+        if last.end() == range.start {
+            last.len += range.len;
+        } else {
+            self.rest.get_or_insert_default().push_back(range);
         }
     }
 
     /// Removes the members of `range` that are there; says which they were.
     pub(crate) fn remove(&mut self, range: OrdinalRange) -> Vec<OrdinalRange> {
+        if range.len == 0 {
+            return vec![];
+        }
         // The front is where tasks leave almost always.
-        if let Some(front) = self.ranges.front_mut()
-            && front.start == range.start
-            && front.len >= range.len
-        {
-            front.start = front.start.plus(range.len);
-            front.len -= range.len;
+        let first = &mut self.first;
+        if first.start == range.start && first.len >= range.len {
+            first.start = first.start.plus(range.len);
+            first.len -= range.len;
             self.len -= range.len;
-            if front.len == 0 {
-                self.ranges.pop_front();
+            if first.len == 0 {
+                self.first = self.pop_rest().unwrap_or(NONE);
             }
-            return if range.len == 0 { vec![] } else { vec![range] };
+            return vec![range];
         }
         let mut removed = Vec::new();
-        let mut kept = VecDeque::with_capacity(self.ranges.len() + 1);
-        for own in self.ranges.drain(..) {
+        let mut kept = Self::default();
+        for own in self.iter() {
             let (start, end) = (own.start.max(range.start), own.end().min(range.end()));
             if start >= end {
-                kept.push_back(own);
+                kept.push(own);
                 continue;
             }
             removed.push(OrdinalRange::new(start, end.0 - start.0));
             for (from, to) in [(own.start, start), (end, own.end())] {
                 if from < to {
-                    kept.push_back(OrdinalRange::new(from, to.0 - from.0));
+                    kept.push(OrdinalRange::new(from, to.0 - from.0));
                 }
             }
         }
-        self.ranges = kept;
-        self.len -= removed.iter().map(|range| range.len).sum::<u64>();
+        *self = kept;
         removed
+    }
+
+    fn pop_rest(&mut self) -> Option<OrdinalRange> {
+        let rest = self.rest.as_mut()?;
+        let next = rest.pop_front();
+        if rest.is_empty() {
+            self.rest = None;
+        }
+        next
     }
 
     /// The members of `range` that are there.
     pub(crate) fn intersect(&self, range: OrdinalRange) -> Vec<OrdinalRange> {
-        let cut = |own: &OrdinalRange| {
+        let cut = |own: OrdinalRange| {
             let (start, end) = (own.start.max(range.start), own.end().min(range.end()));
             (start < end).then(|| OrdinalRange::new(start, end.0 - start.0))
         };
-        self.ranges.iter().filter_map(cut).collect()
+        self.iter().filter_map(cut).collect()
     }
 }
 
 impl FromIterator<OrdinalRange> for TaskQueue {
     fn from_iter<I: IntoIterator<Item = OrdinalRange>>(ranges: I) -> Self {
-        let ranges = ranges.into_iter();
-        // Most lanes have one range at a time.
-        let mut queue = Self { ranges: VecDeque::with_capacity(ranges.size_hint().0), len: 0 };
-        ranges.for_each(|range| queue.push(range));
+        let mut queue = Self::default();
+        ranges.into_iter().for_each(|range| queue.push(range));
         queue
     }
 }

@@ -112,6 +112,20 @@ impl Records {
         })
     }
 
+    /// Changes the recorded tasks of `range`, in order; those for which nothing is said stay as they are.
+    pub(crate) fn change(&mut self, range: OrdinalRange, mut change: impl FnMut(Ordinal, Entry) -> Option<Entry>) {
+        let (start, end) = (range.start.0, range.end().0);
+        for (page, rows) in self.pages.range_mut(start / PAGE..end.div_ceil(PAGE)) {
+            let base = page * PAGE;
+            let (from, to) = (start.max(base) - base, end.min(base + PAGE) - base);
+            for (row, task) in rows[from as usize..to as usize].iter_mut().zip(base + from..) {
+                if let Some(entry) = row.unpack().and_then(|entry| change(Ordinal(task), entry)) {
+                    *row = Row::pack(entry);
+                }
+            }
+        }
+    }
+
     pub(crate) fn instance(&self, task: Ordinal) -> Instance {
         Instance(self.instances.get(&task).copied().unwrap_or(0))
     }
@@ -239,7 +253,11 @@ mod tests {
             records.set(Ordinal(task), entry);
             assert_eq!(records.get(Ordinal(task)), Some(entry));
         }
-        assert_eq!(records.in_range(OrdinalRange::new(Ordinal(1), 4096)).count(), 2);
+        let middle = OrdinalRange::new(Ordinal(1), 4096);
+        assert_eq!(records.in_range(middle).count(), 2);
+        records.change(middle, |task, entry| (task.0 == 4095).then_some(Entry { state: TaskState::Failed, ..entry }));
+        let states: Vec<TaskState> = records.in_range(middle).map(|(_, entry)| entry.state).collect();
+        assert_eq!(states, [TaskState::Failed, TaskState::Finished]);
         records.remove(OrdinalRange::new(Ordinal(0), 1 << 41));
         assert_eq!(records, Records::default());
     }

@@ -129,10 +129,11 @@ impl State {
 
     fn summarise_grants(&self, facts: &mut Facts) {
         // Lanes are suspended once more when their workers go away.
-        for (id, grant) in self.grants.iter().chain(&self.suspended) {
+        let suspended = self.suspended.iter().map(|(id, grant)| (*id, grant));
+        for (id, grant) in self.grants.iter().chain(suspended) {
             let fact = Fact::GrantOpened {
-                grant: *id,
-                workers: grant.workers.clone(),
+                grant: id,
+                workers: grant.workers().collect(),
                 class: grant.class,
                 variant: grant.variant,
                 allocation: grant.allocation.clone(),
@@ -141,7 +142,7 @@ impl State {
             facts.add(grant.opened, fact);
             if let Some(task) = grant.running {
                 let start = self.records.get(task).map_or(grant.opened, |entry| entry.start);
-                facts.add(start, Fact::TaskStarted { grant: *id, task, start });
+                facts.add(start, Fact::TaskStarted { grant: id, task, start });
             }
         }
         // A gang that has lost a member since its task began: the task is known with all of them.

@@ -236,7 +236,7 @@ impl World {
         }
         let mut seq = self.server.appended();
         for record in &records {
-            self.watch.see(at, What::Fact(record));
+            record.singly().for_each(|record| self.watch.see(at, What::Fact(&record)));
             seq = seq.next();
             match &record.fact {
                 Fact::JobForgotten { job } => _ = self.server.forgotten.insert(*job),
@@ -261,13 +261,14 @@ impl World {
 
     fn tell_worker(&mut self, at: Tick, link: LinkId, messages: Vec<ToWorker>) {
         for message in &messages {
-            let work = match message {
-                ToWorker::Open(open) => &open.work[..],
-                ToWorker::Extend { work, .. } => work,
-                _ => &[],
+            let submits: Vec<SubmitId> = match message {
+                ToWorker::Open(open) => open.work.iter().map(|work| work.submit).collect(),
+                ToWorker::Extend { work, .. } => work.iter().map(|work| work.submit).collect(),
+                ToWorker::OpenLanes(lanes) => vec![lanes.submit],
+                _ => vec![],
             };
-            if let Some(work) = work.iter().find(|work| self.server.unsafe_submits.contains_key(&work.submit)) {
-                self.watch.fail(format!("durability: work of submit {} leaves before that is safe", work.submit));
+            if let Some(submit) = submits.iter().find(|submit| self.server.unsafe_submits.contains_key(submit)) {
+                self.watch.fail(format!("durability: work of submit {submit} leaves before that is safe"));
             }
             let Some(known) = self.net.links.get_mut(&link) else { continue };
             match message {

@@ -46,10 +46,11 @@ impl Watch {
     /// The server is there anew with these records.
     pub(super) fn restarted(&mut self, at: Tick, records: &[Record]) {
         self.model = Model::default();
-        for record in records {
+        let records: Vec<Record> = records.iter().flat_map(Record::singly).collect();
+        for record in &records {
             self.model.apply(record);
         }
-        self.see(at, What::Restarted(records));
+        self.see(at, What::Restarted(&records));
     }
 
     /// Something else than an invariant is wrong.

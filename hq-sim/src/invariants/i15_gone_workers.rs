@@ -46,7 +46,7 @@ impl Invariant for GoneWorkers {
                 }
                 _ => {}
             },
-            What::Told(worker, ToWorker::Open(_) | ToWorker::Extend { .. })
+            What::Told(worker, ToWorker::Open(_) | ToWorker::OpenLanes(_) | ToWorker::Extend { .. })
                 if !step.model.workers.contains_key(&worker) =>
             {
                 return Err(format!("worker {worker} is gone and is told to work"));
