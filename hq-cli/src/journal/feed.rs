@@ -6,6 +6,7 @@ use tracing::debug;
 
 use super::{FileLog, rebuilt::rebuilt};
 use crate::{
+    commands::Filter,
     output::Output,
     server::{Server, unexpected},
     view::{EventLine, EventLines, Reorder},
@@ -29,12 +30,13 @@ pub(crate) struct Past {
 ///
 /// # Errors
 /// As for any call; and where the journal is damaged.
-pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Result<Past> {
+pub(crate) async fn tell_past(server: &Server, filter: &Filter, out: &mut Output) -> anyhow::Result<Past> {
     let info = match server.call(ClientRequest::ServerInfo).await? {
         ClientReply::Server(info) => info,
         other => return Err(unexpected(other).into()),
     };
-    let mut printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    let (told, reorder) = (EventLines::default(), Reorder::new(REORDER));
+    let mut printer = Printer { told, filter, reorder, lines: vec![] };
     let from = match journal(server, &info).await? {
         Some(mut log) => {
             while log.tell(&mut printer.told, &mut printer.lines)? {
@@ -110,14 +112,15 @@ async fn at_once(stream: &mut EventStream) -> Option<Result<EventBatch, CallErro
     }
 }
 
-struct Printer {
+struct Printer<'a> {
     told: EventLines,
+    filter: &'a Filter,
     reorder: Reorder,
     /// Kept for its memory.
     lines: Vec<EventLine>,
 }
 
-impl Printer {
+impl Printer<'_> {
     fn print(&mut self, out: &mut Output) -> anyhow::Result<()> {
         for line in self.lines.drain(..) {
             // Another life of the server: its clock may have been set back.
@@ -125,6 +128,9 @@ impl Printer {
                 while let Some(line) = self.reorder.pop() {
                     line.write(|line| out.raw(line.as_bytes()))?;
                 }
+            }
+            if !self.filter.wants(&line) {
+                continue;
             }
             if let Some(line) = self.reorder.push(line) {
                 line.write(|line| out.raw(line.as_bytes()))?;

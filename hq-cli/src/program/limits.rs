@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 const TEXT_MAX: usize = (128 << 10) - 1;
 /// Bytes of an entry: it is the value of `HQ_ENTRY`.
 pub(crate) const ENTRY_MAX: usize = TEXT_MAX - "HQ_ENTRY=".len();
-/// Bytes of the standard input: all tasks share it, and it goes in one message to the server.
+/// Bytes of the standard input, which all tasks share and which goes in one message to the server; and of sweeps and arguments.
 pub(crate) const PAYLOAD_MAX: usize = 60 << 20;
 /// Bytes of all entries: they go in as many messages as it takes, and into one append of a journal.
 pub(crate) const ENTRIES_MAX: usize = 512 << 20;

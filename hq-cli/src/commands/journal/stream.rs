@@ -1,6 +1,7 @@
 use hq_client::{CallError, EventBatch};
 use tracing::warn;
 
+use super::Filter;
 use crate::{
     context::Context,
     journal::{Past, tell_past},
@@ -8,13 +9,16 @@ use crate::{
 
 /// Options of `journal stream`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  hq journal stream\n  hq journal stream | grep --line-buffered task-failed")]
-pub(crate) struct Args {}
+#[command(after_help = "Examples:\n  hq journal stream\n  hq journal stream --filter task,notify --job 3")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    filter: Filter,
+}
 
 /// Prints what has happened and what happens until the server ends.
-pub(crate) async fn run(_: Args, context: &mut Context) -> anyhow::Result<()> {
+pub(crate) async fn run(Args { filter }: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?;
-    let Past { mut told, mut stream, until } = tell_past(&server, &mut context.out).await?;
+    let Past { mut told, mut stream, until } = tell_past(&server, &filter, &mut context.out).await?;
     context.out.wrote_all();
     let mut lines = Vec::new();
     while let Some(batch) = stream.next().await {
@@ -23,7 +27,7 @@ pub(crate) async fn run(_: Args, context: &mut Context) -> anyhow::Result<()> {
                 events.iter().filter(|event| event.at > until).for_each(|event| told.tell(event, &mut lines));
                 // What a worker reports is a little older than what the server saw meanwhile.
                 lines.sort_by_key(|line| line.at);
-                for line in lines.drain(..) {
+                for line in lines.drain(..).filter(|line| filter.wants(line)) {
                     line.write(|line| context.out.raw(line.as_bytes()))?;
                 }
                 context.out.flush()?;

@@ -5,7 +5,7 @@ use hq_core::{Blob, Gap, IdList, Parts};
 
 use crate::{
     parse::Sweep,
-    program::{ENTRIES_MAX, ENTRY_MAX},
+    program::{ENTRY_MAX, PAYLOAD_MAX},
 };
 
 /// The values of all parameters, and how they are combined.
@@ -70,10 +70,10 @@ impl Combinations {
             longest = longest.max(values.iter().map(|value| value.len()).sum());
             let part = postcard::to_stdvec(&values)?;
             size += part.len() + 5;
-            if size > ENTRIES_MAX {
+            if size > PAYLOAD_MAX {
                 bail!(
                     "the combinations are more than {} MiB for one submit: divide them with --array",
-                    ENTRIES_MAX >> 20
+                    PAYLOAD_MAX >> 20
                 );
             }
             Ok(part)
