@@ -1,7 +1,6 @@
-use hq_core::{Call, ClientRequest, Event, JobId, RequestId, Seq};
-use tokio::sync::mpsc;
+use hq_core::{ClientReply, ClientRequest, Event, JobId, Seq};
 
-use crate::{CallError, Client, client::abandon, router::Router};
+use crate::{CallError, Client, calls::unexpected, credit::Credited};
 
 /// Batches that may be on their way.
 const CREDIT: u32 = 16;
@@ -23,14 +22,7 @@ pub enum EventBatch {
 /// A stream that is not read does not grow: the server waits, and past a bound of its own it begins anew with a
 /// [`Reset`](EventBatch::Reset).
 #[derive(Debug)]
-pub struct EventStream {
-    subscription: RequestId,
-    batches: mpsc::Receiver<Result<EventBatch, CallError>>,
-    calls: mpsc::Sender<Call>,
-    router: Router,
-    /// Batches taken and not yet given credit for.
-    owed: u32,
-}
+pub struct EventStream(Credited);
 
 impl Client {
     /// Subscribes to events: from number `from` on or from now on, of these jobs or of all that happens.
@@ -38,12 +30,8 @@ impl Client {
     /// # Errors
     /// Where the link is gone. A refusal comes as the stream's first item.
     pub async fn subscribe(&self, from: Option<Seq>, jobs: Option<Vec<JobId>>) -> Result<EventStream, CallError> {
-        let (subscription, batches) = self.router.expect_events(CREDIT)?;
-        let stream =
-            EventStream { subscription, batches, calls: self.calls.clone(), router: self.router.clone(), owed: 0 };
         let request = ClientRequest::Subscribe { from, jobs, credit: CREDIT };
-        self.send(Call { id: subscription, request }).await?;
-        Ok(stream)
+        Ok(EventStream(self.credited(request, CREDIT).await?))
     }
 }
 
@@ -56,22 +44,10 @@ impl EventStream {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<Result<EventBatch, CallError>> {
-        // Credit is given when the batch before has been dealt with. A link that is gone shows at the receipt.
-        if self.owed > 0 {
-            let request = ClientRequest::Credit { subscription: self.subscription, batches: self.owed };
-            let _ = self.calls.send(Call { id: RequestId(0), request }).await;
-            self.owed = 0;
-        }
-        let batch = self.batches.recv().await?;
-        self.owed += u32::from(matches!(batch, Ok(EventBatch::Events(_))));
-        Some(batch)
-    }
-}
-
-impl Drop for EventStream {
-    fn drop(&mut self) {
-        if self.router.forget(self.subscription) {
-            abandon(&self.calls, self.subscription);
-        }
+        Some(self.0.next().await?.and_then(|reply| match reply {
+            ClientReply::Events(events) => Ok(EventBatch::Events(events)),
+            ClientReply::Reset { next } => Ok(EventBatch::Reset { next }),
+            other => Err(unexpected(other)),
+        }))
     }
 }

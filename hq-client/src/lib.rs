@@ -17,6 +17,7 @@
 mod calls;
 mod client;
 mod connect;
+mod credit;
 mod error;
 mod events;
 mod outputs;

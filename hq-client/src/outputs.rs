@@ -1,7 +1,10 @@
-use hq_core::{Call, ClientReply, ClientRequest, JobId, RequestId, Submit, TaskOutput};
-use tokio::sync::mpsc;
+use hq_core::{ClientReply, ClientRequest, JobId, Submit, TaskOutput};
 
-use crate::{CallError, Client, calls::PIECE_MAX, client::abandon, router::Router};
+use crate::{
+    CallError, Client,
+    calls::{PIECE_MAX, unexpected},
+    credit::Credited,
+};
 
 /// Chunks that may be on their way: 1 MiB.
 const CREDIT: u32 = 64;
@@ -11,14 +14,7 @@ const CREDIT: u32 = 64;
 /// A stream that is not read makes programs wait that print to nowhere else ([`Stdio::Live`](hq_core::Stdio::Live)). Of
 /// programs whose output goes into files as well, what comes meanwhile is left out: offsets tell where.
 #[derive(Debug)]
-pub struct OutputStream {
-    call: RequestId,
-    replies: mpsc::Receiver<Result<ClientReply, CallError>>,
-    calls: mpsc::Sender<Call>,
-    router: Router,
-    /// Chunks taken and not yet given credit for.
-    owed: u32,
-}
+pub struct OutputStream(Credited);
 
 impl Client {
     /// Listens to what programs of a job print from now on, until the job has ended and is closed.
@@ -26,7 +22,7 @@ impl Client {
     /// # Errors
     /// Where the link is gone. A refusal comes as the stream's first item.
     pub async fn listen(&self, job: JobId) -> Result<OutputStream, CallError> {
-        self.outputs(ClientRequest::Listen { job, credit: CREDIT }).await
+        Ok(OutputStream(self.credited(ClientRequest::Listen { job, credit: CREDIT }, CREDIT).await?))
     }
 
     /// Submits tasks and listens to what their job prints, from its beginning.
@@ -41,20 +37,13 @@ impl Client {
         } else {
             ClientRequest::SubmitListening { submit: Box::new(submit), credit: CREDIT }
         };
-        let mut stream = self.outputs(request).await?;
-        match stream.replies.recv().await {
-            Some(Ok(ClientReply::Submitted { job })) => Ok((job, stream)),
-            Some(Ok(other)) => Err(CallError::Unexpected(Box::new(other))),
+        let mut stream = self.credited(request, CREDIT).await?;
+        match stream.next().await {
+            Some(Ok(ClientReply::Submitted { job })) => Ok((job, OutputStream(stream))),
+            Some(Ok(other)) => Err(unexpected(other)),
             Some(Err(error)) => Err(error),
             None => Err(crate::client::lost()),
         }
-    }
-
-    async fn outputs(&self, request: ClientRequest) -> Result<OutputStream, CallError> {
-        let (call, replies) = self.router.expect_outputs(CREDIT)?;
-        let stream = OutputStream { call, replies, calls: self.calls.clone(), router: self.router.clone(), owed: 0 };
-        self.send(Call { id: call, request }).await?;
-        Ok(stream)
     }
 }
 
@@ -67,28 +56,11 @@ impl OutputStream {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<Result<Vec<TaskOutput>, CallError>> {
-        // Credit is given when the chunks before have been dealt with. A link that is gone shows at the receipt.
-        if self.owed > 0 {
-            let request = ClientRequest::Credit { subscription: self.call, batches: self.owed };
-            let _ = self.calls.send(Call { id: RequestId(0), request }).await;
-            self.owed = 0;
-        }
-        Some(match self.replies.recv().await? {
-            Ok(ClientReply::Outputs(outputs)) => {
-                self.owed = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
-                Ok(outputs)
-            }
+        Some(match self.0.next().await? {
+            Ok(ClientReply::Outputs(outputs)) => Ok(outputs),
             Ok(ClientReply::Done) => return None,
-            Ok(other) => Err(CallError::Unexpected(Box::new(other))),
+            Ok(other) => Err(unexpected(other)),
             Err(error) => Err(error),
         })
-    }
-}
-
-impl Drop for OutputStream {
-    fn drop(&mut self) {
-        if self.router.forget(self.call) {
-            abandon(&self.calls, self.call);
-        }
     }
 }

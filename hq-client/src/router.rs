@@ -6,7 +6,7 @@ use std::{
 use hq_core::{ClientReply, Reply, RequestId};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{CallError, EventBatch};
+use crate::CallError;
 
 /// Who waits for which reply. Shared by all calls and the task that reads.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,7 @@ struct Waiting {
 #[derive(Debug)]
 enum Waiter {
     Call(oneshot::Sender<Result<ClientReply, CallError>>),
-    Events(mpsc::Sender<Result<EventBatch, CallError>>),
-    Outputs(mpsc::Sender<Result<ClientReply, CallError>>),
+    Stream(mpsc::Sender<Result<ClientReply, CallError>>),
 }
 
 impl Router {
@@ -36,24 +35,14 @@ impl Router {
         Ok((self.add(Waiter::Call(sender))?, receiver))
     }
 
-    /// Waits for batches of events, at most `room` at a time.
-    pub(crate) fn expect_events(
-        &self,
-        room: u32,
-    ) -> Result<(RequestId, mpsc::Receiver<Result<EventBatch, CallError>>), CallError> {
-        // One more for the word that the link is lost, one for a reset.
-        let (sender, receiver) = mpsc::channel(room as usize + 2);
-        Ok((self.add(Waiter::Events(sender))?, receiver))
-    }
-
-    /// Waits for what programs print, at most `room` pieces at a time.
-    pub(crate) fn expect_outputs(
+    /// Waits for replies that come again and again, at most `room` at a time.
+    pub(crate) fn expect_stream(
         &self,
         room: u32,
     ) -> Result<(RequestId, mpsc::Receiver<Result<ClientReply, CallError>>), CallError> {
-        // Some more for the answer to the submit, the end, and the word that the link is lost.
-        let (sender, receiver) = mpsc::channel(room as usize + 3);
-        Ok((self.add(Waiter::Outputs(sender))?, receiver))
+        // Some more for the answer to a submit, a reset, the end, and the word that the link is lost.
+        let (sender, receiver) = mpsc::channel(room as usize + 4);
+        Ok((self.add(Waiter::Stream(sender))?, receiver))
     }
 
     /// Nobody waits for that reply any more; says whether somebody did.
@@ -64,44 +53,24 @@ impl Router {
     /// Hands a reply to who waits for it. One that nobody waits for is dropped.
     pub(crate) fn deliver(&self, Reply { id, reply }: Reply) {
         let mut waiting = self.waiting();
-        if let Some(Waiter::Outputs(sender)) = waiting.waiters.get(&id) {
-            let goes_on = matches!(reply, ClientReply::Outputs(_) | ClientReply::Submitted { .. });
-            let result = match reply {
-                ClientReply::Refused(refusal) => Err(CallError::Refused(refusal)),
-                reply => Ok(reply),
-            };
-            // As with events, a server that sends more than its credit is not heard any more.
+        let goes_on = matches!(
+            reply,
+            ClientReply::Events(_)
+                | ClientReply::Reset { .. }
+                | ClientReply::Outputs(_)
+                | ClientReply::Submitted { .. }
+        );
+        let result = match reply {
+            ClientReply::Refused(refusal) => Err(CallError::Refused(refusal)),
+            reply => Ok(reply),
+        };
+        if let Some(Waiter::Stream(sender)) = waiting.waiters.get(&id) {
+            // A server that sends more than its credit, or after the stream is dropped, is not heard any more.
             if sender.try_send(result).is_err() || !goes_on {
                 waiting.waiters.remove(&id);
             }
-            return;
-        }
-        let batch = match reply {
-            ClientReply::Events(events) => Ok(EventBatch::Events(events)),
-            ClientReply::Reset { next } => Ok(EventBatch::Reset { next }),
-            reply => {
-                let result = match reply {
-                    ClientReply::Refused(refusal) => Err(CallError::Refused(refusal)),
-                    reply => Ok(reply),
-                };
-                match waiting.waiters.remove(&id) {
-                    Some(Waiter::Call(sender)) => {
-                        let _ = sender.send(result);
-                    }
-                    Some(Waiter::Events(sender)) => {
-                        let error = result.map_or_else(|e| e, |reply| CallError::Unexpected(Box::new(reply)));
-                        let _ = sender.try_send(Err(error));
-                    }
-                    Some(Waiter::Outputs(_)) | None => {}
-                }
-                return;
-            }
-        };
-        // A server that sends more than its credit, or after the stream is dropped: the subscription ends.
-        if let Some(Waiter::Events(sender)) = waiting.waiters.get(&id)
-            && sender.try_send(batch).is_err()
-        {
-            waiting.waiters.remove(&id);
+        } else if let Some(Waiter::Call(sender)) = waiting.waiters.remove(&id) {
+            let _ = sender.send(result);
         }
     }
 
@@ -115,10 +84,7 @@ impl Router {
                 Waiter::Call(sender) => {
                     let _ = sender.send(Err(error));
                 }
-                Waiter::Events(sender) => {
-                    let _ = sender.try_send(Err(error));
-                }
-                Waiter::Outputs(sender) => {
+                Waiter::Stream(sender) => {
                     let _ = sender.try_send(Err(error));
                 }
             }
@@ -131,10 +97,7 @@ impl Router {
             Some(Waiter::Call(sender)) => {
                 let _ = sender.send(Err(error));
             }
-            Some(Waiter::Events(sender)) => {
-                let _ = sender.try_send(Err(error));
-            }
-            Some(Waiter::Outputs(sender)) => {
+            Some(Waiter::Stream(sender)) => {
                 let _ = sender.try_send(Err(error));
             }
             None => {}

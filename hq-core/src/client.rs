@@ -408,7 +408,7 @@ pub struct JobDetail {
 pub struct SubmitInfo {
     /// When it came.
     pub submitted: WallTime,
-    /// All of it; without bodies unless asked for.
+    /// All of it; of the bodies only the first unless all are asked for.
     pub submit: Arc<Submit>,
 }
 

@@ -31,7 +31,7 @@ pub struct DetailPart {
     pub last: TaskNumber,
     /// Only tasks in these states; empty: in any.
     pub states: Vec<TaskState>,
-    /// Whether submits come with the bodies of their tasks ([`Submit::parts`](crate::Submit::parts)).
+    /// Whether submits come with the bodies of all their tasks ([`Submit::parts`](crate::Submit::parts)); else only with the first.
     pub bodies: bool,
 }
 

@@ -156,3 +156,24 @@ fn what_is_no_journal_is_left_alone() {
     assert_eq!(cluster.json(&["job", "list", "--all"]), Value::Array(vec![]));
     assert!(fs::metadata(cluster.path("new")).unwrap().len() > 0);
 }
+
+#[test]
+fn events_are_chosen_by_kind_and_job() {
+    let mut cluster = Cluster::start();
+    cluster.submit(&["--array=1-3", "true"]);
+    cluster.submit(&["true"]);
+    let _worker = cluster.worker("w", "1");
+    cluster.finished(1);
+    cluster.finished(2);
+    let kinds = |args: &[&str]| {
+        let output = cluster.hq(&[&["journal", "replay"], args].concat());
+        let kind = |line: &str| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            line["event"]["type"].as_str().unwrap().to_owned()
+        };
+        output.ok().lines().map(kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&["--filter=server,worker"]), ["server-start", "worker-connected"]);
+    assert_eq!(kinds(&["--job=2"]), ["job-created", "task-started", "task-finished", "job-completed"]);
+    assert_eq!(kinds(&["--job=1", "--filter=task"]).len(), 6);
+}

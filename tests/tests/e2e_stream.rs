@@ -370,4 +370,17 @@ fn output_can_be_followed() {
     cluster.finished(cluster.submit(&["echo", "in a file"]));
     assert_eq!(quiet(cluster.hq(&["job", "cat", "2", "stdout", "--follow"])), "in a file\n");
     assert!(cluster.hq(&["job", "cat", "1-2", "stdout", "--follow"]).fails(1).contains("one job"));
+    // What goes into a file is shown while the task runs, too.
+    cluster.submit(&[
+        "bash",
+        "-c",
+        "echo one; until [ -e on ]; do sleep 0.05; done; echo two; until [ -e off ]; do sleep 0.05; done",
+    ]);
+    let mut follower = cluster.background(&["job", "cat", "3", "stdout", "--follow"]);
+    eventually("the first line is shown", || follower.printed(), |text| text == "one\n");
+    fs::write(cluster.path("on"), "").unwrap();
+    eventually("the second line is shown", || follower.printed(), |text| text == "one\ntwo\n");
+    fs::write(cluster.path("off"), "").unwrap();
+    assert_eq!(follower.wait(), 0);
+    assert_eq!(follower.printed(), "one\ntwo\n");
 }

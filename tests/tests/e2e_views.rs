@@ -193,3 +193,35 @@ fn who_is_told_nothing_says_so() {
         finish(cluster.command(&["task", "notify", "x"]).env("HQ_ACCESS_KEY", cluster.read("key").trim())).fails(1);
     assert!(late.contains("it has ended"), "{late}");
 }
+
+#[test]
+fn what_a_submit_prints_is_what_a_status_takes() {
+    let cluster = Cluster::start();
+    let sentence = cluster.hq(&["submit", "true"]).ok().to_owned();
+    assert_eq!(cluster.hq(&["job", "status", "--snakemake", &sentence]).ok(), "running\n");
+    // By that name the program submits, and says the id alone.
+    let helper = cluster.path("hq-smk-submit");
+    std::os::unix::fs::symlink(hq_tests::hq_binary(), &helper).unwrap();
+    let mut command = std::process::Command::new(&helper);
+    command.args(["--cpus", "1", "true"]).env("HQ_SERVER_DIR", cluster.server_dir()).current_dir(cluster.dir());
+    let output = finish(&mut command);
+    assert_eq!((output.ok(), output.stderr.as_str()), ("2\n", ""));
+    assert_eq!(cluster.hq(&["job", "status", "--snakemake", "2"]).ok(), "running\n");
+}
+
+#[test]
+fn an_open_job_is_not_over_and_a_graph_has_a_directory() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("w", "1");
+    cluster.hq(&["job", "open"]).ok();
+    cluster.hq(&["submit", "--job=1", "true"]).ok();
+    cluster.until(1, "finished", 1);
+    assert_eq!(cluster.json(&["job", "info", "1"])[0]["finished_at"], serde_json::Value::Null);
+    cluster.hq(&["job", "close", "1"]).ok();
+    assert!(cluster.json(&["job", "info", "1"])[0]["finished_at"].is_string());
+    std::fs::write(cluster.path("job.toml"), "[[task]]\ncommand = [\"true\"]\n[[task]]\ncommand = [\"true\"]\n")
+        .unwrap();
+    cluster.hq(&["job", "submit-file", "job.toml"]).ok();
+    let info = cluster.hq(&["job", "info", "2"]).table();
+    assert_eq!(info.get("Submission directory"), cluster.dir().to_str().unwrap());
+}

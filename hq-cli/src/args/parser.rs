@@ -1,4 +1,4 @@
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use clap::{
     FromArgMatches, Subcommand,
@@ -34,10 +34,22 @@ fn tree() -> clap::Command {
 /// What clap wants to be shown: help and version too.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(GlobalArgs, Command), clap::Error> {
     let mut root = command();
-    let matches = root.try_get_matches_from_mut(args).map_err(help_without_command)?;
+    let matches = root.try_get_matches_from_mut(by_name(args)).map_err(help_without_command)?;
     let global = GlobalArgs::from_matches(&matches, &mut root)?;
     let command = Command::from_arg_matches(&matches).map_err(|error| error.format(&mut root))?;
     Ok((global, command))
+}
+
+/// The name that Snakemake's submit command may have: see `hq job status --help`.
+const SMK_SUBMIT: &str = "hq-smk-submit";
+
+/// Called by that name, the program submits and prints the id alone.
+fn by_name(args: impl IntoIterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    let mut args = args.into_iter().peekable();
+    let is_submit = args.peek().is_some_and(|name| Path::new(name).file_name() == Some(SMK_SUBMIT.as_ref()));
+    let name = args.next();
+    let words = if is_submit { &["--output-mode=quiet", "submit"][..] } else { &[] };
+    name.into_iter().chain(words.iter().map(OsString::from)).chain(args)
 }
 
 /// Shows the help of a group whose command is missing, also where options or the environment say something.

@@ -15,5 +15,6 @@ mod tree;
 mod watch;
 mod worker;
 
+pub(crate) use journal::Filter;
 pub(crate) use outcome::NotAllFinished;
 pub(crate) use tree::Command;

@@ -6,6 +6,7 @@ use tracing::{debug, warn};
 
 use super::{FileLog, rebuilt::rebuilt};
 use crate::{
+    commands::Filter,
     output::Output,
     server::{Server, unexpected},
     view::{EventLine, EventLines, Reorder},
@@ -31,12 +32,12 @@ pub(crate) struct Past {
 ///
 /// # Errors
 /// As for any call; and where the journal is damaged.
-pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Result<Past> {
+pub(crate) async fn tell_past(server: &Server, filter: &Filter, out: &mut Output) -> anyhow::Result<Past> {
     let info = match server.call(ClientRequest::ServerInfo).await? {
         ClientReply::Server(info) => info,
         other => return Err(unexpected(other).into()),
     };
-    let printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    let printer = Printer { told: EventLines::default(), filter, reorder: Reorder::new(REORDER), lines: vec![] };
     tell_from(server, out, &info, printer, None).await
 }
 
@@ -44,12 +45,12 @@ pub(crate) async fn tell_past(server: &Server, out: &mut Output) -> anyhow::Resu
 ///
 /// # Errors
 /// As [`tell_past`].
-pub(crate) async fn tell_missed(server: &Server, out: &mut Output, last: Seq) -> anyhow::Result<Past> {
+pub(crate) async fn tell_missed(server: &Server, filter: &Filter, out: &mut Output, last: Seq) -> anyhow::Result<Past> {
     let info = match server.call(ClientRequest::ServerInfo).await? {
         ClientReply::Server(info) => info,
         other => return Err(unexpected(other).into()),
     };
-    let printer = Printer { told: EventLines::default(), reorder: Reorder::new(REORDER), lines: vec![] };
+    let printer = Printer { told: EventLines::default(), filter, reorder: Reorder::new(REORDER), lines: vec![] };
     tell_from(server, out, &info, printer, Some(last)).await
 }
 
@@ -57,7 +58,7 @@ async fn tell_from(
     server: &Server,
     out: &mut Output,
     info: &ServerInfo,
-    mut printer: Printer,
+    mut printer: Printer<'_>,
     after: Option<Seq>,
 ) -> anyhow::Result<Past> {
     let mut last = after.unwrap_or_default();
@@ -154,14 +155,15 @@ async fn at_once(stream: &mut EventStream) -> Option<Result<EventBatch, CallErro
     }
 }
 
-struct Printer {
+struct Printer<'a> {
     told: EventLines,
+    filter: &'a Filter,
     reorder: Reorder,
     /// Kept for its memory.
     lines: Vec<EventLine>,
 }
 
-impl Printer {
+impl Printer<'_> {
     /// Prints what the file has behind what was read of it, and behind event `after`.
     fn read(&mut self, log: &mut FileLog, after: Option<Seq>, out: &mut Output) -> anyhow::Result<()> {
         while log.tell(&mut self.told, &mut self.lines)? {
@@ -182,6 +184,9 @@ impl Printer {
                 while let Some(line) = self.reorder.pop() {
                     line.write(|line| out.raw(line.as_bytes()))?;
                 }
+            }
+            if !self.filter.wants(&line) {
+                continue;
             }
             if let Some(line) = self.reorder.push(line) {
                 line.write(|line| out.raw(line.as_bytes()))?;

@@ -19,7 +19,7 @@ pub(crate) use dependency::dependency;
 pub(crate) use directives::{Directives, HEAD_MAX};
 pub(crate) use env::{EnvVar, EnvVarParser};
 pub(crate) use reader::reader;
-pub(crate) use selector::{job, jobs, jobs_without_all, one_of};
+pub(crate) use selector::{job, jobs, jobs_without_all, one_of, submitted_job};
 pub(crate) use stdio::{StdioArg, StdioParser};
 pub(crate) use sweep::{Sweep, sweep};
 pub(crate) use values::{

@@ -50,6 +50,18 @@ pub(crate) fn one_of(selectors: Vec<Selector>) -> anyhow::Result<Selector> {
     Ok(Selector::Ids(IdList::from(runs.collect::<Vec<_>>())))
 }
 
+/// What `hq submit` prints before the id.
+const SUBMITTED: &str = "Job submitted successfully, job ID:";
+
+/// Reads `last`, one id, or the sentence of a submit: whoever keeps what it printed need not take it apart.
+///
+/// # Errors
+/// For anything else.
+pub(crate) fn submitted_job(text: &str) -> Result<Selector, String> {
+    let text = text.trim();
+    job(text.strip_prefix(SUBMITTED).map_or(text, str::trim_start))
+}
+
 /// Reads `last` or one id.
 ///
 /// # Errors
@@ -68,6 +80,20 @@ pub(crate) fn job(text: &str) -> Result<Selector, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sentence_of_a_submit_names_its_job() {
+        for (text, expected) in [
+            ("Job submitted successfully, job ID: 17\n", Ok("17")),
+            ("17", Ok("17")),
+            ("last", Ok("last")),
+            ("Job submitted successfully, job ID: x", Err(())),
+            ("Job 17", Err(())),
+        ] {
+            let read = submitted_job(text).map(|selector| selector.to_string()).map_err(|_| ());
+            assert_eq!(read, expected.map(str::to_owned), "{text}");
+        }
+    }
 
     #[test]
     fn several_words() {

@@ -10,12 +10,10 @@ use rustix::process::{Resource, getrlimit};
 const TEXT_MAX: usize = (128 << 10) - 1;
 /// Bytes of an entry: it is the value of `HQ_ENTRY`.
 pub(crate) const ENTRY_MAX: usize = TEXT_MAX - "HQ_ENTRY=".len();
-/// Bytes of the standard input: all tasks share it, and it goes in one message to the server.
+/// Bytes of the standard input, which all tasks share and which goes in one message to the server; and of sweeps and arguments.
 pub(crate) const PAYLOAD_MAX: usize = 60 << 20;
 /// Bytes of all entries: they go in as many messages as it takes, and into one append of a journal.
-///
-/// Less in unit tests, which would take a minute to come to the real one.
-pub(crate) const ENTRIES_MAX: usize = if cfg!(test) { 16 << 20 } else { 512 << 20 };
+pub(crate) const ENTRIES_MAX: usize = 512 << 20;
 /// Bytes of a path that Linux takes.
 const PATH_MAX: usize = 4095;
 /// Linux never takes more arguments and variables together, and a quarter of the stack at most.

@@ -44,6 +44,17 @@ impl EventLine {
         }
     }
 
+    /// The job it is about, if it is about one.
+    pub(crate) fn job(&self) -> Option<u32> {
+        let number = |value: &Value| value.as_u64().and_then(|job| u32::try_from(job).ok());
+        match &self.told {
+            Told::One(event) => number(&event["job"])
+                .or_else(|| number(&event["job_id"]))
+                .or_else(|| number(&event["task_id"]["job_id"])),
+            Told::Many { job, .. } => Some(job.0),
+        }
+    }
+
     /// Hands the lines over as they are written, each ended; says how many.
     pub(crate) fn write(&self, mut write: impl FnMut(&str) -> anyhow::Result<()>) -> anyhow::Result<u64> {
         let mut line = |event: &Value| {

@@ -1,4 +1,4 @@
-use hq_core::{JobDetail, ProgramSpec, Submit, TaskCounts, TaskInfo, TaskState, WallTime};
+use hq_core::{JobDetail, JobInfo, ProgramSpec, Submit, TaskCounts, TaskInfo, TaskState, WallTime};
 
 use super::{
     host_names,
@@ -80,8 +80,13 @@ pub(crate) fn job_details(outline: &JobOutline, now: WallTime) -> Table {
     if let Some(dir) = submit_dir {
         table.entry("Submission directory", dir);
     }
-    table.entry("Makespan", makespan(info.submitted, info.ended.unwrap_or(now)));
+    table.entry("Makespan", makespan(info.submitted, completed(info).unwrap_or(now)));
     table
+}
+
+/// When a job was completed: an open one is not, although all its tasks have ended.
+pub(super) fn completed(info: &JobInfo) -> Option<WallTime> {
+    info.ended.filter(|_| !info.is_open)
 }
 
 /// The rows of a submit whose tasks are all the same.

@@ -2,7 +2,9 @@ use hq_core::{CrashLimit, JobDetail, JobInfo, Pin, Profile, ProgramSpec, Span, S
 use serde_json::{Map, Value, json};
 
 use super::{
-    Body, TaskRow, body, final_paths, locate,
+    Body, TaskRow, body, final_paths,
+    job_info::completed,
+    locate,
     program::{Paths, common_paths, lossy},
     requests::requests_json,
     state::task_state_json,
@@ -35,7 +37,7 @@ pub(crate) fn begin_job_json(detail: &JobDetail, json: &mut JsonStream<'_>) -> a
     json.entry("info", &job_info_json(&detail.info))?;
     json.entry("max_fails", &detail.info.spec.max_fails)?;
     json.entry("started_at", &rfc3339(detail.info.submitted))?;
-    json.entry("finished_at", &detail.info.ended.map(rfc3339))?;
+    json.entry("finished_at", &completed(&detail.info).map(rfc3339))?;
     json.key("submits")?;
     json.array()?;
     for info in &detail.submits {

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hq_core::{
-    DetailPage, DetailPart, DetailPlace, IdList, JobDetail, JobId, Ordinal, OrdinalRange, Parts, Submit, SubmitInfo,
-    TaskIds, TaskInfo, TaskNumber, TaskState, Tick, WorkerId, idlist::Run,
+    DetailPage, DetailPart, DetailPlace, IdList, JobDetail, JobId, Ordinal, OrdinalRange, Submit, SubmitInfo, TaskIds,
+    TaskInfo, TaskNumber, TaskState, Tick, WorkerId, idlist::Run,
 };
 use hq_scheduler::{
     Scheduler,
@@ -243,22 +243,22 @@ fn task_info(scheduler: &Scheduler, task: Ordinal, number: TaskNumber, wall: &Wa
 
 /// About as many bytes are in a submit that is shown.
 fn weight(submit: &Submit, bodies: bool) -> usize {
-    let bodies = if bodies { submit.parts.weight() } else { 0 };
+    let bodies = if bodies { submit.parts.weight() } else { submit.parts.get(0).len() };
     submit.weight() - submit.parts.weight() + bodies
 }
 
 fn shown(submit: &Arc<Submit>, bodies: bool) -> Arc<Submit> {
-    if bodies || submit.parts.is_empty() {
+    if bodies || submit.parts.len() < 2 {
         return Arc::clone(submit);
     }
-    // Field by field, as the parts are what must not be copied.
+    // Field by field, as the parts are what must not be copied; the first tells what the tasks are like.
     let Submit { job, ids, kind, shared, parts: _, profiles, profile_of, deps, owner, after } = &**submit;
     Arc::new(Submit {
         job: job.clone(),
         ids: ids.clone(),
         kind: kind.clone(),
         shared: shared.clone(),
-        parts: Parts::default(),
+        parts: submit.parts.slice(0, 1),
         profiles: profiles.clone(),
         profile_of: profile_of.clone(),
         deps: deps.clone(),
@@ -269,7 +269,7 @@ fn shown(submit: &Arc<Submit>, bodies: bool) -> Arc<Submit> {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{Blob, JobTarget, Profile, Request};
+    use hq_core::{Blob, JobTarget, Parts, Profile, Request};
 
     use super::*;
 
@@ -284,9 +284,9 @@ mod tests {
         let mut with = (*submit("0-1")).clone();
         with.parts = Parts::new(["a", "b"]).unwrap();
         let with = Arc::new(with);
-        assert!(shown(&with, false).parts.is_empty());
+        assert_eq!(shown(&with, false).parts, Parts::new(["a"]).unwrap());
         assert_eq!(shown(&with, true), with);
-        assert_eq!(weight(&with, true) - weight(&with, false), with.parts.weight());
+        assert_eq!(weight(&with, true) - weight(&with, false), with.parts.weight() - 1);
     }
 
     #[test]

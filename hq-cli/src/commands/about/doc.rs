@@ -55,9 +55,27 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<()> {
         }
     }
     match context.out.mode() {
-        Mode::Cli => context.out.line(&url),
+        Mode::Cli => {
+            context.out.line(&url)?;
+            context.out.line(&format!("Here, without a network: {}", local(args.area)))
+        }
         Mode::Json => context.out.json(&json!({ "url": url })),
         Mode::Quiet => Ok(()),
+    }
+}
+
+/// What of it is in this program.
+const fn local(area: Option<Area>) -> &'static str {
+    match area {
+        None | Some(Area::Cheatsheet | Area::Changelog | Area::Faq | Area::PythonApi) => {
+            "`hq COMMAND --help` with examples; all of it as manual pages: `hq generate-man DIR`"
+        }
+        Some(Area::Job | Area::Taskarray) => "`hq submit --help`, `hq job --help`, `hq task --help`, `hq run --help`",
+        Some(Area::Resources) => {
+            "`hq submit --help` (--cpus, --resource), `hq worker start --help`, `hq worker hwdetect`"
+        }
+        Some(Area::Worker) => "`hq worker --help`, `hq worker start --help`",
+        Some(Area::Autoalloc) => "`hq --help`",
     }
 }
 

@@ -1,15 +1,16 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io::{BufReader, Read, Seek, SeekFrom},
+    path::Path,
     time::Duration,
 };
 
 use anyhow::bail;
 use hq_client::CallError;
-use hq_core::{Instance, JobDetail, JobId, Selector, TaskNumber, TaskOutput};
+use hq_core::{Instance, JobDetail, JobId, Selector, TaskInfo, TaskNumber, TaskOutput};
 use hq_stream::{StreamDir, StreamError};
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::warn;
 
 use super::cat::{Args, target, to_path};
@@ -20,23 +21,44 @@ use crate::{
     view::{Target, TaskRow},
 };
 
-/// Workers write what they have read after three quarters of a second.
+/// Workers write what they have read of streams after three quarters of a second.
 const FILES_SETTLE: Duration = Duration::from_secs(1);
+/// Files that tasks write themselves are looked at that often, which people take for at once.
+const FILES_PERIOD: Duration = Duration::from_millis(200);
+/// After so many looks, the server is asked which tasks have started and ended.
+const LOOKS: u32 = 5;
 
 /// Prints what there is of one job's output, and what comes, until the job has ended or the server is gone.
 pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &mut Context) -> anyhow::Result<()> {
     let mut live = server.listen(job).await?;
     // Looked at after we began to listen, so that nothing lies between.
-    let mut reader = Reader { args, detail: detail(server, job).await?, places: BTreeMap::new(), last: None };
+    let detail_now = detail(server, job).await?;
+    let mut reader = Reader { args, detail: detail_now, places: BTreeMap::new(), over: BTreeSet::new(), last: None };
     reader.print_files(&mut context.out)?;
     context.out.flush()?;
     // What was printed before is in the files by then.
     let settled = sleep(FILES_SETTLE);
     tokio::pin!(settled);
     let mut is_settled = false;
+    let mut looks = interval(FILES_PERIOD);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut count = 0_u32;
     loop {
         let outputs = tokio::select! {
             outputs = live.next() => outputs,
+            _ = looks.tick() => {
+                count = count.wrapping_add(1);
+                if count.is_multiple_of(LOOKS) {
+                    match detail(server, job).await {
+                        Ok(detail) => reader.detail = detail,
+                        // The end of the listening tells more.
+                        Err(_) => continue,
+                    }
+                }
+                reader.print_own_files(&mut context.out)?;
+                context.out.flush()?;
+                continue;
+            }
             () = &mut settled, if !is_settled => {
                 is_settled = true;
                 reader.print_files(&mut context.out)?;
@@ -74,6 +96,8 @@ struct Reader<'a> {
     args: &'a Args,
     detail: JobDetail,
     places: BTreeMap<TaskNumber, Place>,
+    /// Runs that have ended and whose files are printed.
+    over: BTreeSet<(TaskNumber, Instance)>,
     /// The task that was printed last.
     last: Option<TaskNumber>,
 }
@@ -99,19 +123,7 @@ impl Reader<'_> {
             let instance = row.info.map_or(Instance(0), |info| info.instance);
             match &target {
                 Target::None | Target::Live => {}
-                Target::File(path) => {
-                    let place = self.place(row.number, instance);
-                    let Ok(mut file) = File::open(to_path(path)) else { continue };
-                    file.seek(SeekFrom::Start(place.at))?;
-                    let len = file.metadata()?.len();
-                    if len > place.at {
-                        self.head(row.number, out)?;
-                        // Not more than that, and how much it was: the file may grow meanwhile, or shrink.
-                        let mut fresh = BufReader::new(file.take(len - place.at));
-                        out.copy(&mut fresh)?;
-                        self.places.insert(row.number, Place { instance, at: len - fresh.get_ref().limit() });
-                    }
-                }
+                Target::File(path) => self.print_file(to_path(path), row.number, instance, out)?,
                 Target::Stream(dir) => {
                     let opened = dirs
                         .entry(dir.clone())
@@ -121,6 +133,48 @@ impl Reader<'_> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The same of the files alone that tasks write themselves, and of runs that may have written more.
+    fn print_own_files(&mut self, out: &mut Output) -> anyhow::Result<()> {
+        let started = self.detail.tasks.iter().filter(|info| info.started.is_some());
+        let is_over = |info: &TaskInfo| self.over.contains(&(info.number, info.instance));
+        let open = started.filter(|info| self.is_wanted(info.number) && !is_over(info));
+        let place = |info: &TaskInfo| {
+            let row = TaskRow { number: info.number, state: info.state, info: Some(info) };
+            (info.number, info.instance, info.state.is_end(), target(&self.detail, &row, self.args.channel))
+        };
+        let open: Vec<_> = open.map(place).collect();
+        for (task, instance, is_end, target) in open {
+            if let Target::File(path) = target {
+                self.print_file(to_path(&path), task, instance, out)?;
+            }
+            if is_end {
+                self.over.insert((task, instance));
+            }
+        }
+        Ok(())
+    }
+
+    fn print_file(
+        &mut self,
+        path: &Path,
+        task: TaskNumber,
+        instance: Instance,
+        out: &mut Output,
+    ) -> anyhow::Result<()> {
+        let place = self.place(task, instance);
+        let Ok(mut file) = File::open(path) else { return Ok(()) };
+        let len = file.metadata()?.len();
+        if len > place.at {
+            file.seek(SeekFrom::Start(place.at))?;
+            self.head(task, out)?;
+            // Not more than that, and how much it was: the file may grow meanwhile, or shrink.
+            let mut fresh = BufReader::new(file.take(len - place.at));
+            out.copy(&mut fresh)?;
+            self.places.insert(task, Place { instance, at: len - fresh.get_ref().limit() });
         }
         Ok(())
     }

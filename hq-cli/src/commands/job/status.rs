@@ -14,13 +14,14 @@ Examples:
 
 Snakemake (executor cluster-generic; the command that cancels has to be one word):
   printf '#!/bin/sh\\nexec hq job cancel \"$@\"\\n' >hq-cancel && chmod +x hq-cancel
+  ln -s \"$(command -v hq)\" hq-smk-submit                # called by that name, it prints the id alone
   snakemake --executor cluster-generic \\
-    --cluster-generic-submit-cmd 'hq --output-mode=quiet submit --cpus {threads}' \\
+    --cluster-generic-submit-cmd './hq-smk-submit --cpus {threads}' \\
     --cluster-generic-status-cmd 'hq job status --snakemake' \\
     --cluster-generic-cancel-cmd ./hq-cancel")]
 pub(crate) struct Args {
-    /// Which job: `last` or an id
-    #[arg(value_name = "JOB", value_parser = parse::reader(parse::job))]
+    /// Which job: `last`, an id, or what `hq submit` printed: `Job submitted successfully, job ID: 1`
+    #[arg(value_name = "JOB", value_parser = parse::reader(parse::submitted_job))]
     job: Selector,
     /// Say exactly `running`, `success` or `failed`, as Snakemake's status command has to
     #[arg(long)]

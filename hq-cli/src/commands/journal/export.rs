@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use tracing::info;
 
+use super::Filter;
 use crate::{context::Context, journal::FileLog, view::EventLines};
 
 /// Options of `journal export`.
@@ -15,6 +16,8 @@ No server is needed, and one may be at work on the file.")]
 pub(crate) struct Args {
     /// The journal
     path: PathBuf,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 /// Prints the events of a journal file.
@@ -22,7 +25,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<()> {
     let mut log = FileLog::open(&args.path)?;
     let (mut told, mut lines, mut count) = (EventLines::default(), Vec::new(), 0_u64);
     while log.tell(&mut told, &mut lines)? {
-        for line in lines.drain(..) {
+        for line in lines.drain(..).filter(|line| args.filter.wants(line)) {
             count += line.write(|line| context.out.raw(line.as_bytes()))?;
         }
     }

@@ -1,6 +1,7 @@
 //! Commands about the journal and its events.
 
 mod export;
+mod filter;
 mod flush;
 mod group;
 mod prune;
@@ -9,4 +10,5 @@ mod replay;
 mod report;
 mod stream;
 
+pub(crate) use filter::Filter;
 pub(crate) use group::Command;

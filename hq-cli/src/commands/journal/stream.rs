@@ -2,6 +2,7 @@ use hq_client::{CallError, EventBatch};
 use hq_core::Seq;
 use tracing::warn;
 
+use super::Filter;
 use crate::{
     context::Context,
     journal::{Past, tell_missed, tell_past},
@@ -12,29 +13,31 @@ use crate::{
 /// Options of `journal stream`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  hq journal stream\n  hq journal stream | grep --line-buffered task-failed\n  hq journal stream --reconnect-timeout 1h"
+    after_help = "Examples:\n  hq journal stream\n  hq journal stream --filter task,notify --job 3\n  hq journal stream --reconnect-timeout 1h"
 )]
 pub(crate) struct Args {
+    #[command(flatten)]
+    filter: Filter,
     #[command(flatten)]
     resume: Resume,
 }
 
 /// Prints what has happened and what happens until the server ends.
-pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
-    let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
-    let mut past = tell_past(&server, &mut context.out).await?;
+pub(crate) async fn run(Args { filter, resume }: Args, context: &mut Context) -> anyhow::Result<()> {
+    let server = context.server().await?.resuming(resume, &context.global.server_dir).await?;
+    let mut past = tell_past(&server, &filter, &mut context.out).await?;
     loop {
         context.out.wrote_all();
-        let last = follow(past, &mut context.out).await?;
+        let last = follow(past, &filter, &mut context.out).await?;
         if !server.come_back().await? {
             return Ok(());
         }
-        past = tell_missed(&server, &mut context.out, last).await?;
+        past = tell_missed(&server, &filter, &mut context.out, last).await?;
     }
 }
 
 /// Prints what happens until the server goes away; the number of the last event.
-async fn follow(past: Past, out: &mut Output) -> anyhow::Result<Seq> {
+async fn follow(past: Past, filter: &Filter, out: &mut Output) -> anyhow::Result<Seq> {
     let Past { mut told, mut stream, until, mut last } = past;
     let mut lines = Vec::new();
     while let Some(batch) = stream.next().await {
@@ -44,7 +47,7 @@ async fn follow(past: Past, out: &mut Output) -> anyhow::Result<Seq> {
                 events.iter().filter(|event| event.at > until).for_each(|event| told.tell(event, &mut lines));
                 // What a worker reports is a little older than what the server saw meanwhile.
                 lines.sort_by_key(|line| line.at);
-                for line in lines.drain(..) {
+                for line in lines.drain(..).filter(|line| filter.wants(line)) {
                     line.write(|line| out.raw(line.as_bytes()))?;
                 }
                 out.flush()?;

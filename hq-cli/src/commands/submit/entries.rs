@@ -32,11 +32,13 @@ pub(super) struct Entries<'a> {
     kept: Vec<u32>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// Bytes that they may have.
+    max: usize,
 }
 
 impl<'a> Entries<'a> {
     fn new(file: &'a Path, wanted: Option<&'a IdList>) -> Self {
-        Self { file, wanted, seen: 0, kept: vec![], bytes: vec![], ends: vec![] }
+        Self { file, wanted, seen: 0, kept: vec![], bytes: vec![], ends: vec![], max: ENTRIES_MAX }
     }
 
     /// Whether the next entry is kept.
@@ -74,7 +76,7 @@ impl<'a> Entries<'a> {
         self.bytes.extend_from_slice(entry);
         self.ends.push(self.bytes.len());
         self.kept.push(self.seen);
-        if self.bytes.len() + END_COST * self.ends.len() > ENTRIES_MAX {
+        if self.bytes.len() + END_COST * self.ends.len() > self.max {
             return Err(too_much(self.file));
         }
         self.skip()
@@ -194,9 +196,10 @@ mod tests {
         let json = [b"[\"", &long[..], b"\"]"].concat();
         assert!(of_content(from_json, &json, None).contains(too_long));
         assert!(of_content(from_json, &[b"[", &vec![b'['; 1 << 20][..]].concat(), None).contains(too_long));
-        let many = "x".repeat(100_000) + "\n";
-        let found = of_content(each_line, many.repeat(700).as_bytes(), None);
-        assert!(found.contains("holds more than 16 MiB for one submit"), "{}", &found[..found.len().min(200)]);
+        let mut entries = Entries { max: 32, ..Entries::new(Path::new("F"), None) };
+        assert!(entries.keep(b"0123456789", "line").and_then(|()| entries.keep(b"01234567", "line")).is_ok());
+        let found = entries.keep(b"", "line").expect_err("five bytes more for its end").to_string();
+        assert!(found.contains("`F` holds more than 512 MiB for one submit"), "{found}");
         let zero = Path::new("/dev/zero");
         assert!(shown(each_line, zero, None).contains("line 1 of `F` holds a zero byte"));
         assert!(shown(from_json, zero, None).contains("is not valid JSON: expected value at line 1 column 1"));

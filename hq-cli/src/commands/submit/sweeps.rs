@@ -5,7 +5,7 @@ use hq_core::{Blob, Gap, IdList, Parts};
 
 use crate::{
     parse::Sweep,
-    program::{ENTRIES_MAX, ENTRY_MAX},
+    program::{ENTRY_MAX, PAYLOAD_MAX},
 };
 
 /// The values of all parameters, and how they are combined.
@@ -14,6 +14,8 @@ pub(super) struct Combinations {
     values: Vec<Vec<Blob>>,
     zip: bool,
     count: u32,
+    /// Bytes of all parts together.
+    max: usize,
 }
 
 /// What the parameters are called where values go.
@@ -54,7 +56,7 @@ impl Combinations {
         };
         let count = count.and_then(|count| u32::try_from(count).ok());
         let count = count.ok_or_else(|| anyhow!("the parameters have more combinations than a job can have tasks"))?;
-        Ok(Self { values, zip, count })
+        Ok(Self { values, zip, count, max: PAYLOAD_MAX })
     }
 
     /// The numbers of the tasks, and the values of each: of all combinations, or of those in `wanted`.
@@ -70,11 +72,8 @@ impl Combinations {
             longest = longest.max(values.iter().map(|value| value.len()).sum());
             let part = postcard::to_stdvec(&values)?;
             size += part.len() + 5;
-            if size > ENTRIES_MAX {
-                bail!(
-                    "the combinations are more than {} MiB for one submit: divide them with --array",
-                    ENTRIES_MAX >> 20
-                );
+            if size > self.max {
+                bail!("the combinations are more than {} MiB for one submit: divide them with --array", self.max >> 20);
             }
             Ok(part)
         };
@@ -117,6 +116,14 @@ mod tests {
     }
 
     #[test]
+    fn too_much_for_a_submit_is_refused() {
+        let sweeps = ["x=1..1000", "y=1..2000"].map(|text| parse::sweep(text).expect("a sweep"));
+        let all = Combinations { max: 1 << 20, ..Combinations::new(&sweeps, false).expect("combinations") };
+        let error = all.tasks(None).expect_err("too much").to_string();
+        assert!(error.contains("more than 1 MiB for one submit"), "{error}");
+    }
+
+    #[test]
     fn products_and_zips() {
         for (sweeps, zip, wanted, expected) in [
             (&["x=1,2,3"][..], false, None, "0-2: 1 2 3"),
@@ -131,7 +138,6 @@ mod tests {
             (&["x=1,2", "y=a"][..], true, "`x` has 2, `y` has 1"),
             (&["x=1", "x=2"], false, "--sweep x is given more than once"),
             (&["x=1..100000", "y=1..100000"], false, "more combinations than a job can have tasks"),
-            (&["x=1..10000", "y=1..2000"], false, "more than 16 MiB"),
         ] {
             let error = combined(sweeps, zip, None).err().unwrap_or_default();
             assert!(error.contains(phrase), "{error}");
