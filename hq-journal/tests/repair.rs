@@ -167,3 +167,31 @@ fn a_journal_without_its_last_file_is_put_together_again() {
     assert_eq!((&kept[..3], &kept[4..7]), (&records[..3], &records[6..9]));
     assert_eq!(kept[3].fact, Fact::RecordsLost { count: 3 });
 }
+
+/// Leaves out what means nothing after a loss, as a server's last records often do.
+struct LittleAfterLosses {
+    has_lost: bool,
+}
+
+impl Salvage for LittleAfterLosses {
+    fn lost(&mut self, seq: Seq, count: u64) -> Record {
+        self.has_lost = true;
+        All.lost(seq, count)
+    }
+
+    fn take(&mut self, seq: Seq, record: Record) -> Result<Option<Record>, String> {
+        Ok((!self.has_lost || seq.0 < 30).then_some(record))
+    }
+}
+
+#[test]
+fn what_is_left_out_at_the_end_is_not_missed_later() {
+    let journal = journal();
+    let mut bytes = journal.bytes.clone();
+    bytes[8192..12288].fill(0);
+    journal.put(&bytes);
+    repair(&journal.path, true, &mut LittleAfterLosses { has_lost: false }).unwrap();
+    let (opened, recovery) = open(&journal.path).unwrap();
+    assert_eq!(recovery.next, Seq(30));
+    assert_eq!(contents(&opened).last(), journal.records.get(28));
+}

@@ -221,6 +221,8 @@ fn seen(status: AllocationStatus) -> ScaleStatus {
     match status {
         AllocationStatus::Queued { .. } | AllocationStatus::Unclear { .. } => ScaleStatus::Queued,
         AllocationStatus::Running { .. } => ScaleStatus::Running,
+        // The manager queues it again under the same name: another one would be one too many.
+        AllocationStatus::Ended(end) if end.may_return => ScaleStatus::Queued,
         AllocationStatus::Ended(end) => ScaleStatus::Ended { error: failure(end) },
     }
 }

@@ -295,18 +295,20 @@ fn rewrite(
                 batches.clear();
                 frame::encode(&mut batches, epoch, first, &[record]).map_err(io::Error::other)?;
                 repaired.records += 1;
-                next = Seq(first.0 + count);
+                // One record stands for all that are lost; the next may have a later number.
+                next = first.next();
                 return Ok(fresh.write(&batches)?);
             }
         };
         epoch = of_piece;
         for (seq, record) in records {
-            next = seq.next();
             match salvage.take(seq, record).map_err(RepairError::Salvage)? {
                 Some(record) => {
                     batches.clear();
                     frame::encode(&mut batches, epoch, seq, &[record]).map_err(io::Error::other)?;
                     repaired.records += 1;
+                    // The header may promise no more than is there: what is left out has no record.
+                    next = seq.next();
                     fresh.write(&batches)?;
                 }
                 None => repaired.dropped += 1,

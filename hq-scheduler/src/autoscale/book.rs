@@ -56,6 +56,8 @@ pub struct Allocation {
     pub here: BTreeMap<WorkerId, Tick>,
     /// Its workers that have come and gone: why, and how long they lived.
     pub gone: BTreeMap<WorkerId, (LossReason, Span)>,
+    /// Workers of it were there when an earlier server ended; whether they are now is not known.
+    pub had_workers: bool,
 }
 
 impl Allocation {
@@ -70,7 +72,13 @@ impl Allocation {
             ended: None,
             here: BTreeMap::new(),
             gone: BTreeMap::new(),
+            had_workers: false,
         }
+    }
+
+    /// Whether a worker of it has come.
+    pub fn has_had_workers(&self) -> bool {
+        self.had_workers || !self.here.is_empty() || !self.gone.is_empty()
     }
 
     /// Whether it has not ended.
@@ -170,11 +178,14 @@ impl Book {
             }
             Fact::WorkerJoined { worker, config } => self.join(at, *worker, config),
             Fact::WorkerLost { worker, reason } => self.lose(at, *worker, *reason),
-            // Those that went with the server are neither here nor lost: the backend tells what is left.
+            // Those that went with the server have been there: their allocations have not failed. The backend tells what is left.
             Fact::Boot { .. } => {
                 self.workers.clear();
                 self.strangers.clear();
-                self.queues.values_mut().flat_map(|queue| queue.allocations.values_mut()).for_each(|a| a.here.clear());
+                for a in self.queues.values_mut().flat_map(|queue| queue.allocations.values_mut()) {
+                    a.had_workers |= !a.here.is_empty();
+                    a.here.clear();
+                }
             }
             _ => {}
         }

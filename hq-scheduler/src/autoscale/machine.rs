@@ -127,7 +127,7 @@ impl Autoscaler {
         let cancels = mind.cares.values().filter_map(|care| care.cancel.as_ref()?.at);
         let late = queue.active().filter(|(number, a)| {
             let care = mind.cares.get(number);
-            a.here.is_empty() && a.gone.is_empty() && care.is_none_or(|care| !care.is_late)
+            !a.has_had_workers() && care.is_none_or(|care| !care.is_late)
         });
         let late = late.filter_map(|(_, a)| Some(a.started?.after(ARRIVAL)));
         let proofs = queue.active().filter(|(n, _)| mind.cares.get(n).is_none_or(|care| !care.has_proved));
@@ -193,13 +193,13 @@ impl Autoscaler {
         let mut is_well = false;
         let mut late = Vec::new();
         for (number, a) in queue.active() {
-            if a.here.values().any(|since| now.since(*since) >= self.knobs.quick) {
-                is_well = true;
-            } else if a.here.is_empty() && a.gone.is_empty() && a.started.is_some_and(|at| now.since(at) >= ARRIVAL) {
+            let has_proved = a.here.values().any(|since| now.since(*since) >= self.knobs.quick);
+            if !a.has_had_workers() && a.started.is_some_and(|at| now.since(at) >= ARRIVAL) {
                 late.push((number, a.id.clone().unwrap_or_default()));
             }
-            let has_proved = a.here.values().any(|since| now.since(*since) >= self.knobs.quick);
             if let Some(care) = self.minds.get_mut(&id).map(|mind| mind.cares.entry(number).or_default()) {
+                // Once per allocation: one that goes on and on says nothing about those that die beside it.
+                is_well |= has_proved && !care.has_proved;
                 care.has_proved |= has_proved;
             }
         }

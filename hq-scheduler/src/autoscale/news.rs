@@ -173,9 +173,10 @@ impl Autoscaler {
     /// The manager says that it is over.
     fn ended(&mut self, now: Tick, queue: QueueId, key: &str, number: u64, error: Option<String>) {
         let Some(allocation) = self.book.allocation(queue, key) else { return };
-        let came = !allocation.here.is_empty() || !allocation.gone.is_empty();
+        let came = allocation.has_had_workers();
         let quick = self.knobs.quick;
-        let lived = allocation.here.values().any(|since| now.since(*since) > quick)
+        let lived = allocation.had_workers
+            || allocation.here.values().any(|since| now.since(*since) > quick)
             || allocation.gone.values().any(|(reason, lived)| *lived > quick || !reason.is_crash());
         let id = allocation.id.clone().unwrap_or_default();
         let was_late = self.minds.get(&queue).and_then(|mind| mind.cares.get(&number)).is_some_and(|care| care.is_late);

@@ -20,11 +20,15 @@ impl State {
     pub(crate) fn summary(&self, server: &[Record], sessions: &BTreeMap<WorkerId, Record>, at: Tick) -> Vec<Record> {
         let (users, projects) = self.owners.snapshot();
         let head = SnapshotHead { classes: self.classes.snapshot(), users, projects };
+        // A loss ends the snapshot that it is met in, so that those of the past come before it; what is lost is left out already.
+        let (losses, server): (Vec<Record>, Vec<Record>) =
+            server.iter().cloned().partition(|record| matches!(record.fact, Fact::RecordsLost { .. }));
         let mut begun = self.beginnings(server);
         // The first record of a journal is that of its first boot.
         let first = usize::from(matches!(begun.first(), Some(record) if matches!(record.fact, Fact::Boot { .. })));
         let start = begun.first().map_or(at, |record| record.at);
         begun.insert(first, Record { at: start, fact: Fact::SnapshotBegun { head: Box::new(head) } });
+        begun.splice(first..first, losses);
         let mut facts = Facts { records: begun, at };
         self.submits.iter().for_each(|(base, submit)| self.summarise_submit(*base, submit, &mut facts));
         self.summarise_workers(&mut facts);
@@ -42,8 +46,8 @@ impl State {
     }
 
     /// How jobs and submits began, among what the server did.
-    fn beginnings(&self, server: &[Record]) -> Vec<Record> {
-        let mut records = server.to_vec();
+    fn beginnings(&self, server: Vec<Record>) -> Vec<Record> {
+        let mut records = server;
         for (id, job) in &self.jobs {
             let job_id = *id;
             if !self.is_made_by_submit(job) {

@@ -45,16 +45,22 @@ impl Replay {
         for _ in 0..all.min(4) {
             let from = rng.below(all as u64) as usize;
             let lost = 1 + rng.below(20) as usize;
-            let mut salvager = Salvager::new();
+            let (mut salvager, mut condenser) = (Salvager::new(), Condenser::new());
             for (i, record) in self.records.iter().enumerate() {
+                let failed = |error| format!("without records {from} to {}: {error}", from + lost);
                 if i == from {
-                    salvager.lose(lost as u64)?;
+                    condenser.take(&salvager.lose(lost as u64)?).map_err(failed)?;
                 }
-                if !(from..from + lost).contains(&i) {
-                    let taken = salvager.take(record.clone());
-                    taken.map_err(|error| format!("without records {from} to {}: {error}", from + lost))?;
+                if !(from..from + lost).contains(&i)
+                    && let Some(kept) = salvager.take(record.clone()).map_err(failed)?
+                {
+                    condenser.take(&kept).map_err(failed)?;
                 }
             }
+            let mut again = Condenser::new();
+            let records = condenser.records();
+            let taken = records.iter().try_for_each(|record| again.take(record));
+            taken.map_err(|error| format!("a snapshot without records {from} to {}: {error}", from + lost))?;
         }
         Ok(())
     }
