@@ -47,6 +47,22 @@ pub struct BatchRequest {
     pub is_trial: bool,
 }
 
+impl BatchRequest {
+    /// A job without anything that a user adds.
+    pub const fn new(directory: PathBuf, name: JobName) -> Self {
+        Self {
+            directory,
+            name,
+            args: vec![],
+            start_command: None,
+            wrap_command: None,
+            stop_command: None,
+            rust_log: None,
+            is_trial: false,
+        }
+    }
+}
+
 /// A word of a command, and how a script shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {

@@ -29,9 +29,7 @@ pub async fn trial(backend: &dyn AllocatorBackend, mut request: AllocationReques
         batch.is_trial = true;
     }
     let id = backend.submit(&request).await.map_err(TrialError::Submit)?;
-    let directory = request.batch.map(|batch| batch.directory);
-    let allocation = Allocation { id: id.clone(), key: request.key, directory };
-    match backend.cancel(&allocation).await {
+    match backend.cancel(&Allocation::of(&request, id.clone())).await {
         Ok(()) => Ok(id),
         Err(error) => Err(TrialError::Cancel { id, error }),
     }

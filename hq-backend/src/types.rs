@@ -1,5 +1,7 @@
 use std::{fmt, path::PathBuf};
 
+use crate::AllocationRequest;
+
 /// What a backend can do; a request beyond it is refused with
 /// [`BackendErrorKind::Unsupported`](crate::BackendErrorKind::Unsupported) before anything is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,14 @@ pub struct Allocation {
     pub key: String,
     /// Its [directory](crate::BatchRequest::directory), if it has one.
     pub directory: Option<PathBuf>,
+}
+
+impl Allocation {
+    /// What was got for a request.
+    pub fn of(request: &AllocationRequest, id: AllocationId) -> Self {
+        let directory = request.batch.as_ref().map(|batch| batch.directory.clone());
+        Self { id, key: request.key.clone(), directory }
+    }
 }
 
 /// Seconds since 1970, UTC.

@@ -8,7 +8,7 @@ use hq_backend::{
 use hq_backend_pbs::PbsBackend;
 use hq_conformance::commands::{Fault, answer};
 
-use crate::cluster::{Cluster, allocation, request};
+use crate::cluster::{Cluster, request};
 
 const POLICY: RetryPolicy =
     RetryPolicy { attempts: 4, first: Duration::from_secs(1), longest: Duration::from_secs(10), seed: 7 };
@@ -16,7 +16,7 @@ const POLICY: RetryPolicy =
 async fn submit(cluster: &Cluster, key: &str) -> Allocation {
     let request = request(cluster.dir.path(), key);
     let id = cluster.backend.submit(&request).await.expect("submit");
-    allocation(&request, id)
+    Allocation::of(&request, id)
 }
 
 async fn status(cluster: &Cluster, of: &Allocation) -> Result<AllocationStatus, BackendErrorKind> {

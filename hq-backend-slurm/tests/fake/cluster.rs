@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use hq_backend::{Allocation, AllocationId, AllocationRequest, BatchRequest, JobName};
+use hq_backend::{Allocation, AllocationRequest, BatchRequest, JobName};
 use hq_backend_slurm::SlurmBackend;
 use hq_conformance::{
     backend::BackendFixture,
@@ -66,21 +66,6 @@ pub(crate) fn request(dir: &Path, key: &str) -> AllocationRequest {
         time_limit: Some(Span::secs(3600)),
         command: ["sleep", "1000"].map(Into::into).to_vec(),
         worker: None,
-        batch: Some(BatchRequest {
-            directory: dir.join(key),
-            name: JobName::new("hq-1-1").expect("a name"),
-            args: vec![],
-            start_command: None,
-            wrap_command: None,
-            stop_command: None,
-            rust_log: None,
-            is_trial: false,
-        }),
+        batch: Some(BatchRequest::new(dir.join(key), JobName::new("hq-1-1").expect("a name"))),
     }
-}
-
-/// What was got for a request.
-pub(crate) fn allocation(request: &AllocationRequest, id: AllocationId) -> Allocation {
-    let directory = request.batch.as_ref().map(|batch| batch.directory.clone());
-    Allocation { id, key: request.key.clone(), directory }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::cluster::{Cluster, allocation, request};
+use crate::cluster::{Cluster, request};
 use hq_backend::{
     Allocation, AllocationStatus, AllocatorBackend, BackendErrorKind, EndCause, ExtraArg, Retry, RetryPolicy, Trace,
     trial,
@@ -16,7 +16,7 @@ const POLICY: RetryPolicy =
 async fn submit(cluster: &Cluster, key: &str) -> Allocation {
     let request = request(cluster.dir.path(), key);
     let id = cluster.backend.submit(&request).await.expect("submit");
-    allocation(&request, id)
+    Allocation::of(&request, id)
 }
 
 async fn status(cluster: &Cluster, of: &Allocation) -> Result<AllocationStatus, BackendErrorKind> {

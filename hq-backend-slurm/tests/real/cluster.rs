@@ -97,8 +97,7 @@ impl Cluster {
 
     pub(crate) async fn submit(&self, request: &AllocationRequest) -> Allocation {
         let id = self.backend.submit(request).await.unwrap_or_else(|e| panic!("submit of {}: {e}", request.key));
-        let directory = request.batch.as_ref().map(|batch| batch.directory.clone());
-        Allocation { id, key: request.key.clone(), directory }
+        Allocation::of(request, id)
     }
 
     /// Its status, once it is one that `is_it`.
@@ -145,16 +144,10 @@ impl BackendFixture for Cluster {
             time_limit: Some(Span::secs(300)),
             command: ["sleep", "1000"].map(Into::into).to_vec(),
             worker: None,
-            batch: Some(BatchRequest {
-                directory: self.slurm.dir().join("jobs").join(key),
-                name: JobName::new("hq-1-1").expect("a name"),
-                args: vec![],
-                start_command: None,
-                wrap_command: None,
-                stop_command: None,
-                rust_log: None,
-                is_trial: false,
-            }),
+            batch: Some(BatchRequest::new(
+                self.slurm.dir().join("jobs").join(key),
+                JobName::new("hq-1-1").expect("a name"),
+            )),
         }
     }
 

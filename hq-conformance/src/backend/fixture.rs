@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hq_backend::{Allocation, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend};
+use hq_backend::{Allocation, AllocationRequest, AllocationStatus, AllocatorBackend};
 
 /// A backend under test, and what the suite has to know of its world.
 #[async_trait]
@@ -40,12 +40,7 @@ pub(super) async fn submit(fixture: &impl BackendFixture, key: &str) -> Allocati
 pub(super) async fn submit_request(fixture: &impl BackendFixture, request: &AllocationRequest) -> Allocation {
     let key = &request.key;
     let id = fixture.backend().submit(request).await.unwrap_or_else(|e| panic!("submit of `{key}` failed: {e}"));
-    allocation(request, id)
-}
-
-pub(super) fn allocation(request: &AllocationRequest, id: AllocationId) -> Allocation {
-    let directory = request.batch.as_ref().map(|batch| batch.directory.clone());
-    Allocation { id, key: request.key.clone(), directory }
+    Allocation::of(request, id)
 }
 
 pub(super) async fn status(fixture: &impl BackendFixture, allocation: &Allocation) -> AllocationStatus {

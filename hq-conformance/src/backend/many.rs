@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
-use hq_backend::{AllocationRequest, AllocatorBackend as _};
+use hq_backend::{Allocation, AllocationRequest, AllocatorBackend as _};
 
-use super::fixture::{BackendFixture, allocation, end, status, submit, submit_request};
+use super::fixture::{BackendFixture, end, status, submit, submit_request};
 
 /// Two allocations have two ids.
 ///
@@ -41,7 +41,7 @@ pub async fn calls_run_at_the_same_time(fixture: &mut impl BackendFixture) {
     let (a, b, c, d) = tokio::join!(backend.submit(a), backend.submit(b), backend.submit(c), backend.submit(d));
     let ids = [a, b, c, d].map(|id| id.expect("submit"));
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4, "{ids:?}");
-    let all: Vec<_> = requests.iter().zip(ids).map(|(request, id)| allocation(request, id)).collect();
+    let all: Vec<_> = requests.iter().zip(ids).map(|(request, id)| Allocation::of(request, id)).collect();
     let (found, seen) = tokio::join!(backend.find(&requests[1]), backend.status(&all));
     assert_eq!(found.expect("find").as_ref(), Some(&all[1].id));
     assert!(seen.into_iter().all(|answer| !answer.expect("status").is_ended()), "all of them live");
