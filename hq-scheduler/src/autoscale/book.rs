@@ -223,6 +223,12 @@ impl Book {
         all.map(|(worker, (_, config))| (*worker, Arc::clone(config))).collect()
     }
 
+    /// Whether a worker of an allocation is there that would come back to a server that follows.
+    pub(super) fn may_come_back(&self, allocation: &Allocation) -> bool {
+        let mut homes = allocation.here.keys().filter_map(|worker| self.workers.get(worker));
+        homes.any(|home| home.config.on_server_lost.reconnects())
+    }
+
     /// What a worker of an earlier life said of itself that may come back.
     pub(super) fn away(&self, worker: WorkerId) -> Option<Arc<WorkerConfig>> {
         self.away.get(&worker).map(|(_, config)| Arc::clone(config))

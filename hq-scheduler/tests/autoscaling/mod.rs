@@ -142,7 +142,7 @@ impl Rig {
                 }
                 "lying" => self.is_lying = true,
                 "honest" => self.is_lying = false,
-                "stop" => self.machine.stop(self.now),
+                "stop" | "leave" => self.machine.stop(self.now, step == "leave"),
                 "restart" => self.restart(),
                 "boot" => {
                     self.restart();
