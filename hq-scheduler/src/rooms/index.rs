@@ -3,7 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use hq_core::{ClassId, WorkerId};
 
 use super::{MakeId, Makes};
-use crate::state::{Class, State, Worker};
+use crate::{
+    round::Ranks,
+    state::{Class, State, Worker},
+};
 
 /// Names a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +33,14 @@ pub(crate) struct Room {
     pub(crate) workers: BTreeSet<WorkerId>,
     /// Variants that fit, as bits; of the classes that somebody asked for.
     fits: BTreeMap<ClassId, u32>,
+    useless_to: Useless,
+}
+
+/// Of the classes that waited as of `arrivals`, no one before `from` fits in a room.
+#[derive(Clone, Copy, Debug, Default)]
+struct Useless {
+    arrivals: u64,
+    from: ClassId,
 }
 
 impl Rooms {
@@ -90,6 +101,23 @@ impl Rooms {
     /// Variants of a class that fit in a room now, as bits, time left aside.
     pub(crate) fn fitting(&mut self, id: RoomId, class: ClassId, state: &State) -> u32 {
         self.rooms.get_mut(&id).map_or(0, |room| room.fitting(class, state, &mut self.tests))
+    }
+
+    /// Whether something of any class that waits fits in a room now. What did not once is not asked for again until other
+    /// classes wait.
+    pub(crate) fn serves_any(&mut self, id: RoomId, ranks: &Ranks, state: &State) -> bool {
+        let Some(room) = self.rooms.get_mut(&id).filter(|room| !room.workers.is_empty()) else { return false };
+        if room.useless_to.arrivals != ranks.arrivals() {
+            room.useless_to = Useless { arrivals: ranks.arrivals(), from: ClassId::default() };
+        }
+        while let Some(class) = ranks.waiting_from(room.useless_to.from) {
+            room.useless_to.from = class;
+            if room.fitting(class, state, &mut self.tests) != 0 {
+                return true;
+            }
+            room.useless_to.from.0 += 1;
+        }
+        false
     }
 
     /// All rooms in which something of a class fits now, and what.

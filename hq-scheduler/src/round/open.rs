@@ -23,6 +23,9 @@ struct Lane {
 impl Scheduler {
     /// Tasks go to the lanes turn by turn, so that those of low number start everywhere first; then the backlogs.
     pub(super) fn open_lanes(&mut self, now: Tick, key: QueueKey, mut slots: Vec<Slot>, budget: u64) {
+        if slots.is_empty() {
+            return;
+        }
         slots.sort_by_key(Slot::order);
         let mut fx = Effects::default();
         let lanes = self.open_with_heads(now, key, slots, &mut fx);

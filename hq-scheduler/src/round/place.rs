@@ -7,9 +7,29 @@ use hq_core::{ClassId, Tick, WorkerId};
 use super::{blocked::Blockers, ranks::Walk, reach::Reach};
 use crate::{
     Scheduler,
+    mind::Mind,
     policy::{PassRule, Rank},
     state::QueueKey,
 };
+
+/// Of how many fresh queues of a class nobody has looked at the first task that waits.
+#[derive(Default)]
+struct Unseen(BTreeMap<ClassId, usize>);
+
+impl Unseen {
+    fn add(&mut self, class: ClassId) {
+        *self.0.entry(class).or_insert(0) += 1;
+    }
+
+    fn see(&mut self, class: ClassId) {
+        if let Some(n) = self.0.get_mut(&class) {
+            *n -= 1;
+            if *n == 0 {
+                self.0.remove(&class);
+            }
+        }
+    }
+}
 
 impl Scheduler {
     /// Places what fits: queues that got tasks on all workers, the others on those that got room. Returns the queues that
@@ -22,12 +42,12 @@ impl Scheduler {
         let mut reach = Reach::new(queues, workers, &self.mind.rooms);
         let mut blockers = Blockers::default();
         self.place_together(now, &mut reach, &mut blockers);
-        let mut open = self.open_classes(&reach);
+        let mut unseen = self.classes_of(queues);
         let mut walk = Walk::default();
         let to_the_end = self.policies.order().pass_rule() == PassRule::Shadow || !self.policies.order().keeps_ranks();
         let mut started = 0u64;
         let mut looked_at: BTreeMap<QueueKey, u64> = BTreeMap::new();
-        while (to_the_end || self.any_finds_room(&reach, &mut open))
+        while (to_the_end || self.any_finds_room(&reach, &mut unseen))
             && let Some((rank, mut level)) = walk.level(&self.mind.ranks)
         {
             if started > 0 && !self.state.owners.is_empty() {
@@ -44,8 +64,8 @@ impl Scheduler {
             let mut finds_room: BTreeMap<(ClassId, bool), bool> = BTreeMap::new();
             for key in level {
                 let fresh = queues.contains(&key);
-                if fresh && let Some(unseen) = open.get_mut(&key.class) {
-                    *unseen = unseen.saturating_sub(1);
+                if fresh {
+                    unseen.see(key.class);
                 }
                 if *finds_room.entry((key.class, fresh)).or_insert_with(|| self.finds_room(&reach, key.class, fresh)) {
                     open_level.push(key);
@@ -61,7 +81,7 @@ impl Scheduler {
                 for key in again {
                     walk.again(&self.mind.ranks, key);
                     if queues.contains(&key) {
-                        *open.entry(key.class).or_insert(0) += 1;
+                        unseen.add(key.class);
                     }
                 }
             }
@@ -129,26 +149,25 @@ impl Scheduler {
         }
     }
 
-    /// Classes that could find room, and how many of their queues are fresh.
-    fn open_classes(&self, reach: &Reach<'_>) -> BTreeMap<ClassId, usize> {
-        let mut open = BTreeMap::new();
-        if !reach.dirty.is_empty() {
-            open.extend(self.mind.ranks.heads().map(|(_, key)| (key.class, 0)));
-        }
-        for key in reach.fresh.iter().filter(|key| self.mind.ranks.of(**key).is_some()) {
-            *open.entry(key.class).or_insert(0) += 1;
-        }
-        open
+    /// Classes of queues that wait.
+    fn classes_of(&self, queues: &BTreeSet<QueueKey>) -> Unseen {
+        let mut unseen = Unseen::default();
+        queues.iter().filter(|key| self.mind.ranks.of(**key).is_some()).for_each(|key| unseen.add(key.class));
+        unseen
     }
 
-    /// Whether any class finds room; those that are found to have none are crossed out.
-    fn any_finds_room(&mut self, reach: &Reach<'_>, open: &mut BTreeMap<ClassId, usize>) -> bool {
-        while let Some((class, fresh)) = open.first_key_value() {
-            let (class, fresh) = (*class, *fresh > 0);
-            if self.finds_room(reach, class, false) || (fresh && self.finds_room(reach, class, true)) {
+    /// Whether anything that waits finds room: on workers that got some, or of fresh queues on all. Fresh ones that are found to
+    /// have none are crossed out.
+    fn any_finds_room(&mut self, reach: &Reach<'_>, unseen: &mut Unseen) -> bool {
+        let Mind { rooms, ranks, .. } = &mut self.mind;
+        if reach.rooms().any(|room| rooms.serves_any(room, ranks, &self.state)) {
+            return true;
+        }
+        while let Some((class, _)) = unseen.0.first_key_value() {
+            if self.finds_room(reach, *class, true) {
                 return true;
             }
-            open.pop_first();
+            unseen.0.pop_first();
         }
         false
     }

@@ -16,6 +16,10 @@ pub(crate) struct Ranks {
     by_first: BTreeSet<(ClassId, Rank, Option<Ordinal>, Option<QueueKey>)>,
     /// The best queue of each class.
     heads: BTreeSet<(Rank, QueueKey)>,
+    /// All of them.
+    all: BTreeSet<(Rank, QueueKey)>,
+    /// How often a class has begun to wait.
+    arrivals: u64,
 }
 
 impl Ranks {
@@ -34,14 +38,32 @@ impl Ranks {
         if before == rank {
             return;
         }
-        if let Some(head) = self.head(key.class) {
-            self.heads.remove(&head);
+        match self.head(key.class) {
+            Some(head) => _ = self.heads.remove(&head),
+            None => self.arrivals += 1,
         }
         if let Some(before) = before {
             self.by_class.remove(&(key.class, before, Some(key)));
+            self.all.remove(&(before, key));
         }
         self.by_class.extend(rank.map(|rank| (key.class, rank, Some(key))));
+        self.all.extend(rank.map(|rank| (rank, key)));
         self.heads.extend(self.head(key.class));
+    }
+
+    /// No queue has a rank any more.
+    fn clear(&mut self) {
+        *self = Self { arrivals: self.arrivals, ..Self::default() };
+    }
+
+    /// Grows whenever a class waits that did not.
+    pub(crate) const fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
+    /// The first class that waits, from this one on in order of their ids.
+    pub(crate) fn waiting_from(&self, class: ClassId) -> Option<ClassId> {
+        self.by_class.range((class, (i64::MIN, i64::MIN), None)..).next().map(|(class, ..)| *class)
     }
 
     /// Rank of a queue; none where it does not wait.
@@ -61,7 +83,8 @@ impl Ranks {
 
     /// The best queue of a class.
     fn head(&self, class: ClassId) -> Option<(Rank, QueueKey)> {
-        self.after(class, Bound::Included((class, (i64::MIN, i64::MIN), None))).next()
+        let (other, rank, key) = self.by_class.range((class, (i64::MIN, i64::MIN), None)..).next()?;
+        (*other == class).then_some((*rank, (*key)?))
     }
 
     /// The best queue of a class; of those of equal rank the one whose first task came first.
@@ -70,30 +93,15 @@ impl Ranks {
         let mut queues = self.by_first.range((class, rank, None, None)..);
         queues.next().and_then(|(_, rank, _, key)| Some((*rank, (*key)?)))
     }
-
-    /// The queue of the same class that comes after `queue`.
-    fn next(&self, (rank, key): (Rank, QueueKey)) -> Option<(Rank, QueueKey)> {
-        self.after(key.class, Bound::Excluded((key.class, rank, Some(key)))).next()
-    }
-
-    fn after(
-        &self,
-        class: ClassId,
-        from: Bound<(ClassId, Rank, Option<QueueKey>)>,
-    ) -> impl Iterator<Item = (Rank, QueueKey)> + '_ {
-        let queues = self.by_class.range((from, Bound::Unbounded)).take_while(move |(other, ..)| *other == class);
-        queues.filter_map(|(_, rank, key)| Some((*rank, (*key)?)))
-    }
 }
 
 /// A walk over the queues that wait, level by level.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    has_begun: bool,
-    /// The next queue of each class, and those that are to be visited once more.
-    next: BTreeSet<(Rank, QueueKey)>,
-    /// How far the walk has come in each class.
-    reached: BTreeMap<ClassId, (Rank, QueueKey)>,
+    /// How far it has come.
+    reached: Option<(Rank, QueueKey)>,
+    /// Queues that are to be visited once more.
+    again: BTreeSet<(Rank, QueueKey)>,
     /// Those that were visited for good.
     done: BTreeSet<QueueKey>,
 }
@@ -101,25 +109,21 @@ pub(super) struct Walk {
 impl Walk {
     /// All queues of the best rank that were not visited yet.
     pub(super) fn level(&mut self, ranks: &Ranks) -> Option<(Rank, Vec<QueueKey>)> {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            self.next.clone_from(&ranks.heads);
+        let from = self.reached.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut new = ranks.all.range((from, Bound::Unbounded)).filter(|(_, key)| !self.done.contains(key)).peekable();
+        let rank = self.again.first().into_iter().chain(new.peek().copied()).map(|(rank, _)| *rank).min()?;
+        let mut level: Vec<QueueKey> = Vec::new();
+        while let Some(queue) = new.next_if(|(other, _)| *other == rank) {
+            self.reached = Some(*queue);
+            level.push(queue.1);
         }
-        let mut level: Option<(Rank, Vec<QueueKey>)> = None;
-        while let Some(queue) = self.next.first().copied() {
-            let (rank, key) = queue;
-            if level.as_ref().is_some_and(|(level, _)| *level != rank) {
-                break;
-            }
-            self.next.pop_first();
-            if self.reached.get(&key.class).is_none_or(|reached| *reached < queue) {
-                self.reached.insert(key.class, queue);
-                self.next.extend(ranks.next(queue));
-            }
-            if self.done.insert(key) {
-                level.get_or_insert_with(|| (rank, vec![])).1.push(key);
-            }
+        while let Some((_, key)) = self.again.first().filter(|(other, _)| *other == rank).copied() {
+            self.again.pop_first();
+            level.push(key);
         }
-        level
+        level.sort_unstable();
+        level.retain(|key| self.done.insert(*key));
+        Some((rank, level))
     }
 
     /// Whether a queue was visited for good.
@@ -131,7 +135,7 @@ impl Walk {
     pub(super) fn again(&mut self, ranks: &Ranks, key: QueueKey) {
         if let Some(rank) = ranks.of(key) {
             self.done.remove(&key);
-            self.next.insert((rank, key));
+            self.again.insert((rank, key));
         }
     }
 }
@@ -174,7 +178,7 @@ impl Scheduler {
             // Nobody asks; the first worker that comes has all of them ranked.
             self.mind.moved.clear();
             self.mind.settled.clear();
-            self.mind.ranks = Ranks::default();
+            self.mind.ranks.clear();
             self.mind.waits.leave_all();
             return;
         }

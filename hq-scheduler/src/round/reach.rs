@@ -50,6 +50,11 @@ impl<'a> Reach<'a> {
         }
     }
 
+    /// Rooms of workers that got room.
+    pub(super) fn rooms(&self) -> impl Iterator<Item = RoomId> + '_ {
+        self.rooms.keys().copied()
+    }
+
     /// The first worker of a room after `last` that can be had for a queue that is fresh, or for one that is not.
     pub(super) fn worker_after(
         &self,
