@@ -18,8 +18,8 @@ use std::{
 
 use hq_client::Client;
 use hq_core::{
-    Allocation, ClassId, End, Ends, Epoch, Fact, GrantId, IdList, JobId, JobSpec, JobTarget, Ordinal, OrdinalRange,
-    Profile, Record, Request, Seq, Span, Submit, TaskIds, Tick, WorkerConfig, WorkerId, WorkerResources,
+    Allocation, End, Ends, Epoch, Fact, GrantId, IdList, JobId, JobSpec, JobTarget, Ordinal, OrdinalRange, Profile,
+    Record, Request, Seq, Span, Submit, TaskIds, Tick, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_engine::{Engine, serve::ServeOptions};
 use hq_journal::{Condense, FileJournal, FileOptions, Journal, Keep, Urgency};
@@ -101,8 +101,7 @@ fn beginning(n: u64) -> Vec<Record> {
         assert!(pools.take(&allocation));
         let (allocation, workers) = (Arc::new(allocation), vec![worker]);
         let tasks = vec![OrdinalRange::new(Ordinal(lane * n / LANES), n / LANES)];
-        let class = ClassId(0);
-        facts.push(Fact::GrantOpened { grant: grant(lane), workers, class, variant: 0, allocation, tasks });
+        facts.push(Fact::GrantOpened { grant: grant(lane), workers, class: None, variant: 0, allocation, tasks });
     }
     facts.into_iter().map(|fact| at(0, fact)).collect()
 }

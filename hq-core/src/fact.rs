@@ -98,8 +98,9 @@ pub enum Fact {
         grant: GrantId,
         /// One worker; for a gang all of them, the main one first.
         workers: Vec<WorkerId>,
-        /// Class of its tasks.
-        class: ClassId,
+        /// In a snapshot its class, by the number that the snapshot's head says. Elsewhere that is the class of its tasks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        class: Option<ClassId>,
         /// The variant granted.
         variant: u8,
         /// The exact indices; empty for a gang.

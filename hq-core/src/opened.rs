@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, ClassId, Fact, GrantId, Instance, Open, Ordinal, OrdinalRange, Parts, Record, Request, Span, SubmitId,
-    ToWorker, Work, WorkRun, WorkerId,
+    Allocation, Fact, GrantId, Instance, Open, Ordinal, OrdinalRange, Parts, Record, Request, Span, SubmitId, ToWorker,
+    Work, WorkRun, WorkerId,
 };
 
 /// Lanes of one class that were opened in one go, each with one task: what as many [`Fact::GrantOpened`] say.
@@ -15,9 +15,6 @@ pub struct OpenedLanes {
     /// Name of the first one; the others are numbered on from there.
     #[serde(rename = "g")]
     pub first: GrantId,
-    /// Class of their tasks.
-    #[serde(rename = "c")]
-    pub class: ClassId,
     /// Whose lane each is.
     #[serde(rename = "w")]
     pub workers: Vec<WorkerId>,
@@ -106,15 +103,15 @@ impl Fact {
             Self::GrantsOpened(lanes) => (Some(lanes), None),
             other => (None, Some(other)),
         };
-        let single = |class: ClassId, lane: OpenedLane<'_>| Self::GrantOpened {
+        let single = |lane: OpenedLane<'_>| Self::GrantOpened {
             grant: lane.grant,
             workers: vec![lane.worker],
-            class,
+            class: None,
             variant: lane.variant,
             allocation: Arc::clone(lane.allocation),
             tasks: vec![OrdinalRange::one(lane.task)],
         };
-        let singles = lanes.map(|lanes| lanes.iter().map(|lane| single(lanes.class, lane)).collect::<Vec<_>>());
+        let singles = lanes.map(|lanes| lanes.iter().map(single).collect::<Vec<_>>());
         singles.into_iter().flatten().chain(other)
     }
 }
@@ -193,7 +190,6 @@ mod tests {
     fn lanes() -> OpenedLanes {
         OpenedLanes {
             first: GrantId { epoch: Epoch(2), n: 7 },
-            class: ClassId(1),
             workers: vec![WorkerId(1), WorkerId(2), WorkerId(1)],
             shapes: vec![(0, Arc::default()), (1, Arc::default())],
             shape_of: vec![0, 1, 0],
@@ -221,7 +217,7 @@ mod tests {
         let expected = Fact::GrantOpened {
             grant: GrantId { epoch: Epoch(2), n: 9 },
             workers: vec![WorkerId(1)],
-            class: ClassId(1),
+            class: None,
             variant: 0,
             allocation: Arc::default(),
             tasks: vec![OrdinalRange::one(Ordinal(20))],

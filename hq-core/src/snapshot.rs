@@ -7,15 +7,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blob, End, GrantId, JobId, Ordinal, OrdinalRange, Tick, Variants, WorkerId,
+    Blob, ClassId, End, GrantId, JobId, Ordinal, OrdinalRange, Tick, Variants, WorkerId,
     fact::{pop_varint, push_varint},
 };
 
-/// Names that are given by order of first use, so that they stay what they are where the first use is left out.
+/// Names that are given as they are needed, so that they stay what they are where the first use is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotHead {
-    /// Classes of tasks in the order of their numbers.
+    /// Classes of tasks in the order of their numbers, from 0 on.
     pub classes: Vec<SnapshotClass>,
+    /// Numbers of classes that are left out, ascending: no class has them now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub free_classes: Vec<ClassId>,
     /// Users of submits, with their numbers.
     pub users: SnapshotNames,
     /// Projects of submits, with their numbers.

@@ -46,7 +46,7 @@ fn snapshot_head() -> Box<SnapshotHead> {
     let variants = Variants::new(vec![Request::cpus(4).unwrap()]).unwrap();
     let classes = vec![SnapshotClass { variants, kind: "program".into(), no_backlog: true }];
     let users = SnapshotNames { known: vec![("ann".into(), 1)], last: 2 };
-    Box::new(SnapshotHead { classes, users, projects: SnapshotNames::default() })
+    Box::new(SnapshotHead { classes, free_classes: vec![ClassId(0)], users, projects: SnapshotNames::default() })
 }
 
 fn mark(n: u32) -> TaskMark {
@@ -99,7 +99,7 @@ fn every_fact() -> Vec<Fact> {
         Fact::GrantOpened {
             grant,
             workers: vec![worker_id],
-            class: ClassId(1),
+            class: Some(ClassId(1)),
             variant: 1,
             allocation: allocation.into(),
             tasks: tasks.clone(),
@@ -136,7 +136,6 @@ fn every_fact() -> Vec<Fact> {
         Fact::RecordsLost { count: 9 },
         Fact::GrantsOpened(Box::new(OpenedLanes {
             first: grant,
-            class: ClassId(1),
             workers: vec![worker_id, WorkerId(u32::MAX), worker_id],
             shapes: vec![(0, Default::default()), (31, Default::default())],
             shape_of: vec![0, 1, 0],

@@ -49,7 +49,7 @@ impl Condenser {
     pub fn drop_past(&mut self) {
         let over = self.state.jobs.iter().filter(|(_, job)| job.is_completed()).map(|(id, _)| *id);
         let over: Vec<JobId> = over.collect();
-        over.into_iter().for_each(|job| self.state.forget(job));
+        over.into_iter().for_each(|job| self.state.forget(job, &mut Effects::default()));
         self.state.lost.clear();
     }
 

@@ -27,6 +27,7 @@
 mod api;
 pub mod autoscale;
 mod away;
+mod classes;
 mod commands;
 mod condenser;
 mod deep;

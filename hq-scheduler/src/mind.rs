@@ -42,6 +42,8 @@ pub(crate) struct Mind {
     pub(crate) popular: Popular,
     /// The most popular of them, as of lately.
     pub(crate) typical: Typical,
+    /// How many classes waited or ran when those were looked for of which neither is so.
+    pub(crate) busy_classes: usize,
     pub(crate) makes: Makes,
     pub(crate) rooms: Rooms,
     /// Workers whose free state changed since they were put into rooms.

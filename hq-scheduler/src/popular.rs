@@ -1,18 +1,22 @@
 //! Which classes most tasks belong to: counts that fade as others come.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use hq_core::{ClassId, Ordinal};
+use hq_core::{ClassId, Ordinal, Request};
 
-use crate::{Scheduler, policy::Typical};
+use crate::{Scheduler, policy::Typical, state::Class};
 
 /// Counts are halved whenever more tasks are in them.
 const WINDOW: u64 = 1 << 14;
+/// … and whenever so many classes are.
+const CLASSES_MAX: usize = 1 << 12;
 
 /// Tasks per class.
 #[derive(Debug, Default)]
 pub(crate) struct Popular {
     counts: BTreeMap<ClassId, u64>,
+    /// Of classes that are forgotten, by what one of their tasks asks for.
+    former: BTreeMap<Vec<Arc<Request>>, u64>,
     total: u64,
     /// Counted since the typical ones were last looked up.
     fresh: u64,
@@ -21,17 +25,23 @@ pub(crate) struct Popular {
 }
 
 impl Popular {
-    fn note(&mut self, class: ClassId, tasks: u64) {
-        let count = self.counts.entry(class).or_insert(0);
+    fn note(&mut self, class: ClassId, known: &Class, tasks: u64) {
+        let former = &mut self.former;
+        let count = self.counts.entry(class).or_insert_with(|| former.remove(&known.requests).unwrap_or(0));
         *count = count.saturating_add(tasks);
         self.total = self.total.saturating_add(tasks);
         self.fresh = self.fresh.saturating_add(tasks);
-        while self.total > WINDOW {
-            self.counts.retain(|_, count| {
-                *count /= 2;
-                *count > 0
-            });
-            self.total = self.counts.values().sum();
+        while self.total > WINDOW || self.counts.len() + self.former.len() > CLASSES_MAX {
+            self.counts.retain(|_, count| is_left_of(count));
+            self.former.retain(|_, count| is_left_of(count));
+            self.total = self.counts.values().chain(self.former.values()).sum();
+        }
+    }
+
+    /// A class is forgotten, but not that it was popular.
+    pub(crate) fn forget(&mut self, class: ClassId, gone: Class) {
+        if let Some(count) = self.counts.remove(&class) {
+            *self.former.entry(gone.requests).or_insert(0) += count;
         }
     }
 
@@ -48,13 +58,19 @@ impl Popular {
     }
 }
 
+/// Halves a count; says whether something is left of it.
+const fn is_left_of(count: &mut u64) -> bool {
+    *count /= 2;
+    *count > 0
+}
+
 impl Scheduler {
     /// Counts the tasks of a new submit.
     pub(crate) fn note_popularity(&mut self, base: Ordinal) {
         let Some(submit) = self.state.submits.get(&base) else { return };
         if submit.submit.profile_of.is_empty() {
             let (class, tasks) = (submit.key(0).class, submit.len());
-            return self.mind.popular.note(class, tasks);
+            return self.mind.popular.note(class, self.state.classes.get(class), tasks);
         }
         let mut counts: BTreeMap<ClassId, u64> = BTreeMap::new();
         for profile in &submit.submit.profile_of {
@@ -62,13 +78,15 @@ impl Scheduler {
                 *counts.entry(*class).or_default() += 1;
             }
         }
-        counts.into_iter().for_each(|(class, tasks)| self.mind.popular.note(class, tasks));
+        for (class, tasks) in counts {
+            self.mind.popular.note(class, self.state.classes.get(class), tasks);
+        }
     }
 
     /// After a restart: what waits is all that is known.
     pub(crate) fn note_popularity_of_waiting(&mut self) {
         for (key, tasks) in &self.state.ready {
-            self.mind.popular.note(key.class, tasks.len());
+            self.mind.popular.note(key.class, self.state.classes.get(key.class), tasks.len());
         }
     }
 
@@ -89,8 +107,9 @@ impl Scheduler {
             let count = counts.entry(class).or_default();
             *count = tasks.min(WINDOW).max(*count);
         }
-        let classes =
-            counts.iter().map(|(class, count)| (self.state.classes.get(*class).requests.iter().map(|r| &**r), *count));
+        let known = counts.iter().map(|(class, count)| (&self.state.classes.get(*class).requests, *count));
+        let former = self.mind.popular.former.iter().map(|(requests, count)| (requests, *count));
+        let classes = known.chain(former).map(|(requests, count)| (requests.iter().map(|request| &**request), count));
         self.mind.typical = Typical::new(classes, self.state.workers.values().map(|worker| &worker.config.resources));
         true
     }

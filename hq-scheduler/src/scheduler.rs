@@ -111,6 +111,9 @@ impl Scheduler {
         let applied = self.state.apply(&record, fx);
         std::mem::swap(&mut fx.moved, &mut self.mind.moved);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
+        if !fx.gone.is_empty() {
+            self.forget_classes(std::mem::take(&mut fx.gone));
+        }
         self.follow_workers(&record.fact, fx);
         self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
@@ -133,13 +136,13 @@ impl Scheduler {
     /// Keeps the books of lanes that are not in the lasting state.
     fn follow_lanes(&mut self, at: Tick, fact: &Fact) {
         match fact {
-            Fact::GrantOpened { grant, workers, class, tasks, .. } => {
+            Fact::GrantOpened { grant, tasks, .. } => {
+                let Some(lane) = self.state.grants.get(grant) else { return };
+                let (class, main) = (lane.class, lane.worker);
                 self.note_lane_got(*grant, tasks);
-                *self.mind.lanes_of_class.entry(*class).or_insert(0) += 1;
-                if let Some(main) = workers.first() {
-                    *self.mind.runs.entry(*class).or_default().entry(*main).or_insert(0) += 1;
-                }
-                self.mind.deep.set(*class, *grant, !tasks.is_empty());
+                *self.mind.lanes_of_class.entry(class).or_insert(0) += 1;
+                *self.mind.runs.entry(class).or_default().entry(main).or_insert(0) += 1;
+                self.mind.deep.set(class, *grant, !tasks.is_empty());
                 self.charge(at, *grant);
             }
             Fact::GrantsOpened(lanes) => self.follow_new_lanes(at, lanes),
@@ -168,15 +171,16 @@ impl Scheduler {
     }
 
     fn follow_new_lanes(&mut self, at: Tick, lanes: &OpenedLanes) {
+        let Some(class) = self.state.grants.get(&lanes.first).map(|lane| lane.class) else { return };
         self.note_lanes_got(lanes);
         let n = lanes.workers.len() as u64;
-        *self.mind.lanes_of_class.entry(lanes.class).or_insert(0) += n;
-        let runs = self.mind.runs.entry(lanes.class).or_default();
+        *self.mind.lanes_of_class.entry(class).or_insert(0) += n;
+        let runs = self.mind.runs.entry(class).or_default();
         for own in lanes.by_worker().chunk_by(|a, b| a.0 == b.0) {
             self.mind.moved_workers.insert(own[0].0);
             *runs.entry(own[0].0).or_insert(0) += own.len() as u32;
         }
-        self.mind.deep.add(lanes.class, lanes.first, n);
+        self.mind.deep.add(class, lanes.first, n);
         if !self.state.owners.is_empty() {
             lanes.iter().for_each(|lane| self.charge(at, lane.grant));
         }
@@ -239,7 +243,10 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{JobSpec, JobTarget, Profile, Request, Submit, TaskIds, WorkerConfig, WorkerResources};
+    use hq_core::{
+        HeldGrant, JobSpec, JobTarget, OnServerLost, Profile, Request, Span, Submit, TaskIds, WorkerConfig,
+        WorkerResources,
+    };
 
     use super::*;
 
@@ -252,21 +259,56 @@ mod tests {
         actions.filter_map(open).collect()
     }
 
+    fn join(core: &mut Scheduler, cpus: u32) -> WorkerId {
+        let config = WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap());
+        let on_server_lost = OnServerLost::Reconnect { timeout: Span::secs(60) };
+        core.join(Tick(0), WorkerConfig { on_server_lost, ..config }).unwrap()
+    }
+
+    fn submit(core: &mut Scheduler, tasks: u32) -> Vec<u32> {
+        let target = JobTarget::New(JobSpec::default());
+        let profile = Profile::new(Request::cpus(1).unwrap());
+        core.submit(Tick(1), Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile)).unwrap();
+        opened(core)
+    }
+
     #[test]
     fn numbers_of_grants_come_round_and_leave_out_those_in_use() {
         let mut core = Scheduler::new();
         core.boot(Tick(0), "uid".into(), 0, "1".into());
-        core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(7).unwrap())).unwrap();
-        let submit = |core: &mut Scheduler, tasks| {
-            let target = JobTarget::New(JobSpec::default());
-            let profile = Profile::new(Request::cpus(1).unwrap());
-            core.submit(Tick(1), Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile))
-                .unwrap();
-            opened(core)
-        };
+        join(&mut core, 7);
         assert_eq!(submit(&mut core, 3), [1, 2, 3]);
         core.state.last_grant = u32::MAX - 2;
         assert_eq!(submit(&mut core, 4), [u32::MAX - 1, u32::MAX, 4, 5]);
         assert_eq!(core.state.grants.len(), 7);
+    }
+
+    /// Wherever the numbers of lanes that wait for their worker lie: none is given again, and all go on.
+    #[test]
+    fn numbers_of_suspended_grants_are_in_use() {
+        for from in [0, 1, 2, u32::MAX - 6, u32::MAX - 5, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+            for back in 0..if cfg!(miri) { 1 } else { 8 } {
+                let mut core = Scheduler::new();
+                core.boot(Tick(0), "uid".into(), 0, "1".into());
+                let away = join(&mut core, 3);
+                core.state.last_grant = from;
+                let suspended = submit(&mut core, 3);
+                assert!(core.suspend(Tick(1), away));
+                join(&mut core, 4);
+                core.state.last_grant = from.wrapping_sub(back);
+                let new = submit(&mut core, 4);
+                assert!(new.len() == 4 && new.iter().all(|n| !suspended.contains(n)), "{from}-{back}: {new:?}");
+                let lanes = core.state.suspended.iter();
+                let held = lanes.map(|(grant, lane)| HeldGrant {
+                    grant: *grant,
+                    running: lane.next().map(|task| (task, Span(0))),
+                    backlog: vec![],
+                });
+                let held: Vec<HeldGrant> = held.collect();
+                let kept = core.take_back(Tick(2), away, &held, &[]).unwrap();
+                assert!(kept.len() == 3 && kept.iter().all(|kept| kept.tasks.len() == 1), "{kept:?}");
+                assert_eq!((core.state.grants.len(), core.state.suspended.len()), (7, 0));
+            }
+        }
     }
 }

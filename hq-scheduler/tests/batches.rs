@@ -128,7 +128,6 @@ fn damaged_or_impossible_batches_are_refused() {
     };
     assert_eq!(changed(&|_| {}), Ok(()));
     assert!(changed(&|lanes| _ = lanes.workers.pop()).is_err());
-    assert!(changed(&|lanes| lanes.class.0 += 99).is_err());
     assert!(changed(&|lanes| lanes.workers[0].0 = 99).is_err());
     assert!(changed(&|lanes| lanes.workers.fill(WorkerId(3))).is_err(), "more than the worker has");
     assert!(changed(&|lanes| lanes.tasks[0].start.0 += 1_000).is_err());

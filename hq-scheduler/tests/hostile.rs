@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Amount, ClassId, DepKind, Deps, Epoch, Fact, GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange,
-    Outcome, Owner, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd, Span, Submit,
-    TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Amount, DepKind, Deps, Epoch, Fact, GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome,
+    Owner, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd, Span, Submit, TaskIds,
+    TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler, WorkerType};
 
@@ -200,7 +200,7 @@ fn records_that_contradict_each_other_are_refused() {
         let fact = Fact::GrantOpened {
             grant: GrantId { epoch: Epoch(1), n: 1 },
             workers: vec![WorkerId(1)],
-            class: ClassId(0),
+            class: None,
             variant: 0,
             allocation: Default::default(),
             tasks: vec![tasks],

@@ -112,7 +112,7 @@ impl GrantBook {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::{ClassId, Epoch, LossReason};
+    use hq_core::{Epoch, LossReason};
 
     use super::*;
 
@@ -121,7 +121,7 @@ mod tests {
         let mut book = GrantBook::default();
         let name = |n| GrantId { epoch: Epoch(1), n };
         for (n, workers) in [(1, vec![WorkerId(1), WorkerId(2), WorkerId(3)]), (2, vec![WorkerId(4)])] {
-            let (class, tasks) = (ClassId(0), vec![]);
+            let (class, tasks) = (None, vec![]);
             let allocation = Default::default();
             book.apply(&Fact::GrantOpened { grant: name(n), workers, class, variant: 1, allocation, tasks });
         }

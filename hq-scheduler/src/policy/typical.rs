@@ -25,6 +25,8 @@ pub struct Typical {
     classes: Vec<Class>,
     /// Resources that the classes ask for, by name.
     scarce: Vec<Scarce>,
+    /// The others, and how much of them there is.
+    unwanted: Vec<(ResourceName, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ const TYPICAL_PERCENT: u128 = 95;
 const ONE: u128 = 1 << 16;
 /// All of the scarcest resource in the cluster.
 const WHOLE: u128 = 1 << 40;
+/// All of a resource for which no typical task asks: who comes for it finds it free where all else is equal.
+const UNWANTED: u128 = WHOLE >> 20;
 
 impl Typical {
     /// The typical ones among `classes`, which are given with the number of their tasks, on these workers. Gangs are left
@@ -101,6 +105,11 @@ impl Typical {
             .map(|(name, ratio)| (name, sixteenth_power(ratio, largest) * WHOLE / total_of(name).max(1)))
             .map(|(name, worth)| Scarce { name: name.clone(), worth })
             .collect();
+        let is_wanted = |name: &ResourceName| {
+            scarce.binary_search_by(|scarce| scarce.name.cmp(name)).is_ok_and(|at| scarce[at].worth > 0)
+        };
+        let unwanted = totals.iter().filter(|(name, _)| !is_wanted(name));
+        let unwanted = unwanted.map(|(name, (total, _))| ((*name).clone(), *total)).collect();
         let line = |entry: &hq_core::ResourceEntry| {
             let at = scarce.binary_search_by(|scarce| scarce.name.cmp(&entry.resource)).ok()?;
             Some((at, entry.quantity))
@@ -117,7 +126,7 @@ impl Typical {
             let asks = asks.into_iter().collect();
             Class { variants, asks, share: (u128::from(count) * ONE / tasks.max(1)) as u64 }
         };
-        Self { classes: popular.into_iter().map(class).collect(), scarce }
+        Self { classes: popular.into_iter().map(class).collect(), scarce, unwanted }
     }
 
     /// The typical classes: their requests, and how many of 65,536 tasks are theirs.
@@ -134,7 +143,11 @@ impl Typical {
             sum = sum.saturating_add(worth.saturating_mul(u128::from(parts)));
         });
         let idle = |(look, scarce): (&Glance, &Scarce)| scarce.worth.saturating_mul(look.free.into());
-        let idle = looks.iter().zip(&self.scarce).map(idle).fold(0, u128::saturating_add);
+        let unwanted = |(name, total): &(ResourceName, u64)| {
+            UNWANTED * u128::from(pools.free(name.as_str()).parts()) / u128::from(*total).max(1)
+        };
+        let unwanted = self.unwanted.iter().map(unwanted);
+        let idle = looks.iter().zip(&self.scarce).map(idle).chain(unwanted).fold(0, u128::saturating_add);
         (Fragmentation(sum), i64::try_from(idle).unwrap_or(i64::MAX))
     }
 

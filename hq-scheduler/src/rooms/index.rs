@@ -98,6 +98,11 @@ impl Rooms {
         self.rooms.get(&id)
     }
 
+    /// Nothing is known of a class any more.
+    pub(crate) fn forget(&mut self, class: ClassId) {
+        self.rooms.values_mut().for_each(|room| _ = room.fits.remove(&class));
+    }
+
     /// Variants of a class that fit in a room now, as bits, time left aside.
     pub(crate) fn fitting(&mut self, id: RoomId, class: ClassId, state: &State) -> u32 {
         self.rooms.get_mut(&id).map_or(0, |room| room.fitting(class, state, &mut self.tests))

@@ -69,6 +69,16 @@ impl Makes {
         }
     }
 
+    /// Classes that are known, in order.
+    pub(crate) fn classes(&self) -> impl ExactSizeIterator<Item = ClassId> + '_ {
+        self.can.keys().copied()
+    }
+
+    /// Nothing is known of a class any more.
+    pub(crate) fn forget(&mut self, class: ClassId) {
+        self.can.remove(&class);
+    }
+
     /// Makes sure that it is known which makes could ever run a class.
     pub(crate) fn learn<'a>(&mut self, id: ClassId, class: &Class, worker: impl Fn(WorkerId) -> Option<&'a Worker>) {
         if self.can.contains_key(&id) {

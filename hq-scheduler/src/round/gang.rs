@@ -102,7 +102,7 @@ impl Scheduler {
         let fact = Fact::GrantOpened {
             grant,
             workers: members,
-            class: key.class,
+            class: None,
             variant: 0,
             allocation: Arc::default(),
             tasks: tasks.clone(),

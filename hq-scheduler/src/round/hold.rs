@@ -87,7 +87,7 @@ impl Scheduler {
     }
 
     /// Workers that are held for a queue.
-    pub(super) fn workers_held<'a>(&'a self, key: QueueKey, held: &'a Held) -> Box<dyn Iterator<Item = WorkerId> + 'a> {
+    pub(crate) fn workers_held<'a>(&'a self, key: QueueKey, held: &'a Held) -> Box<dyn Iterator<Item = WorkerId> + 'a> {
         match &held.workers {
             Some(workers) => Box::new(workers.iter().copied()),
             None => Box::new(self.mind.makes.capable(key.class)),

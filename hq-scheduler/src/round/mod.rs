@@ -62,6 +62,7 @@ const PASSES_MAX: u32 = 100;
 
 impl Scheduler {
     pub(crate) fn round(&mut self, now: Tick) {
+        self.forget_idle_classes();
         self.settle_lanes(now);
         self.release_holds(now);
         if self.policies.order().ages() {

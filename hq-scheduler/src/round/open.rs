@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hq_core::{
-    Allocation, ClassId, Fact, GrantId, Open, OpenLane, OpenLanes, OpenedLanes, Ordinal, OrdinalRange, Tick, ToWorker,
-    WorkerId,
+    Allocation, Fact, GrantId, Open, OpenLane, OpenLanes, OpenedLanes, Ordinal, OrdinalRange, Tick, ToWorker, WorkerId,
 };
 
 use super::slots::Slot;
@@ -62,7 +61,7 @@ impl Scheduler {
             let before = lanes.len();
             // Slots last: none is lost where the others end.
             lanes.extend(names.zip(heads).zip(&mut slots).map(|((grant, head), slot)| Lane { grant, slot, head }));
-            let Some(fact) = opened(key.class, &lanes[before..], tasks) else { break };
+            let Some(fact) = opened(&lanes[before..], tasks) else { break };
             self.emit(now, fact, fx);
         }
         lanes
@@ -147,17 +146,24 @@ impl Scheduler {
 }
 
 /// What happened: one fact for all lanes.
-fn opened(class: ClassId, lanes: &[Lane], tasks: Vec<OrdinalRange>) -> Option<Fact> {
+fn opened(lanes: &[Lane], tasks: Vec<OrdinalRange>) -> Option<Fact> {
     let Lane { grant: first, slot, .. } = lanes.first()?;
     if lanes.len() == 1 {
         let (workers, allocation) = (vec![slot.worker], Arc::clone(&slot.allocation));
-        return Some(Fact::GrantOpened { grant: *first, workers, class, variant: slot.variant, allocation, tasks });
+        return Some(Fact::GrantOpened {
+            grant: *first,
+            workers,
+            class: None,
+            variant: slot.variant,
+            allocation,
+            tasks,
+        });
     }
     let mut shapes = Shapes::default();
     let shape_of = lanes.iter().map(|lane| shapes.number_of(&lane.slot)).collect();
     let workers = lanes.iter().map(|lane| lane.slot.worker).collect();
     let shapes = shapes.all;
-    Some(Fact::GrantsOpened(Box::new(OpenedLanes { first: *first, class, workers, shapes, shape_of, tasks })))
+    Some(Fact::GrantsOpened(Box::new(OpenedLanes { first: *first, workers, shapes, shape_of, tasks })))
 }
 
 /// What lanes got: workers that are filled alike share it.

@@ -220,7 +220,8 @@ mod tests {
         let defs = vec![ResourceDef::parse_cpus("16").unwrap(), ResourceDef::parse("gpus=[0,1,2]").unwrap()];
         let pools = Pools::new(&WorkerResources::new(defs, vec![]).unwrap());
         let (room, mut reached) = (pools.room(), 0);
-        for _ in 0..300 {
+        let tries = if cfg!(miri) { 3 } else { 300 };
+        for _ in 0..tries {
             let mut items = Vec::new();
             for class in 0..rng.range(1, 6) as usize {
                 let mut entries = vec![ResourceEntry::parse(&format!("cpus={}", rng.range(1, 6))).unwrap()];
@@ -237,6 +238,6 @@ mod tests {
             assert!(pack.gain <= offer.bound(), "{} of {}", pack.gain, offer.bound());
             reached += u32::from(pack.gain == offer.bound());
         }
-        assert!((20..280).contains(&reached), "{reached} are at the bound");
+        assert!(cfg!(miri) || (20..280).contains(&reached), "{reached} are at the bound");
     }
 }

@@ -59,6 +59,11 @@ impl KnownPlaces {
         self.fragmentation.remove(&worker);
     }
 
+    /// Nothing is known of a class any more.
+    pub(crate) fn forget(&mut self, class: ClassId) {
+        self.count -= self.of_class.remove(&class).map_or(0, |places| places.sorted.len());
+    }
+
     /// Something changed that any place may depend on.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();

@@ -183,9 +183,11 @@ impl Scheduler {
             return;
         }
         for key in std::mem::take(&mut self.mind.moved) {
-            self.learn_capable(key.class);
             self.mind.effort.ranked += 1;
             let rank = self.rank(now, key);
+            if rank.is_some() {
+                self.learn_capable(key.class);
+            }
             match (rank, self.mind.settled.get_mut(&key)) {
                 (None, _) => drop(self.mind.settled.remove(&key)),
                 (Some(rank), Some(settled)) => *settled = rank.max(*settled),

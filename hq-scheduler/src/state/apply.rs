@@ -43,7 +43,7 @@ impl State {
                     self.job_mut(*job)?.cancel_reason.clone_from(reason);
                 }
             }
-            Fact::JobForgotten { job } => self.forget(*job),
+            Fact::JobForgotten { job } => self.forget(*job, fx),
             Fact::PolicyChanged { order, placement } => self.policy = Some((order.clone(), placement.clone())),
             Fact::WorkerJoined { worker, config } => self.add_worker(at, *worker, config, fx),
             Fact::WorkerLost { worker, reason } => self.lose_worker(at, *worker, *reason, fx)?,
@@ -51,7 +51,10 @@ impl State {
             Fact::WorkerReturned { worker, kept } => self.come_back(*worker, kept, fx)?,
             Fact::GrantOpened { grant, workers, class, variant, allocation, tasks } => {
                 self.leave_queues(*grant, tasks, fx)?;
-                self.open_grant(at, *grant, workers, *class, *variant, allocation, tasks)?;
+                // In a snapshot the tasks may be gone from the books.
+                let class = class.filter(|class| self.in_snapshot && self.classes.has(*class));
+                let class = class.map_or_else(|| self.class_of(*grant, tasks), Ok)?;
+                self.open_grant(at, *grant, workers, class, *variant, allocation, tasks)?;
             }
             Fact::GrantsOpened(lanes) => self.open_lanes(at, lanes, fx)?,
             Fact::GrantExtended { grant, tasks } => {
@@ -67,7 +70,7 @@ impl State {
             Fact::TaskKilled { grant, task } => self.leave_lane(*grant, *task)?,
             Fact::TasksCanceled { tasks } => self.end_ranges(tasks, TaskState::Canceled, at, fx),
             Fact::TasksAborted { tasks } => self.end_ranges(tasks, TaskState::Aborted, at, fx),
-            Fact::SnapshotBegun { head } => self.begin_snapshot(head),
+            Fact::SnapshotBegun { head } => self.begin_snapshot(head)?,
             Fact::TasksMarked { marks } => self.mark_tasks(marks),
             Fact::TasksRan { worker, variant, state, runs } => {
                 self.restore_runs(at, *worker, *variant, *state, runs, fx)
@@ -120,13 +123,14 @@ impl State {
         self.jobs.insert(id, Box::new(job));
     }
 
-    pub(crate) fn forget(&mut self, id: JobId) {
+    pub(crate) fn forget(&mut self, id: JobId, fx: &mut Effects) {
         let Some(job) = self.jobs.remove(&id) else { return };
         for base in job.submits {
             let range = self.range_of(base);
             self.records.remove(range);
             if let Some(gone) = self.submits.remove(&base) {
                 self.owners.release(&gone.submit.owner);
+                gone.keys.iter().for_each(|key| self.release_class(key.class, fx));
             }
         }
     }
@@ -172,6 +176,7 @@ impl State {
         }
         let grant = self.grants.remove(&grant_id).or_else(|| self.suspended.remove(&grant_id));
         let Some(grant) = grant else { return };
+        self.release_class(grant.class, fx);
         for member in &grant.others {
             if let Some(member_state) = self.any_worker_mut(*member) {
                 member_state.gang = None;
@@ -224,9 +229,6 @@ impl State {
         allocation: &Arc<Allocation>,
         tasks: &[OrdinalRange],
     ) -> Result<(), String> {
-        if !self.classes.has(class) {
-            return Err(format!("class {class} does not exist"));
-        }
         let is_gang = self.classes.get(class).is_gang();
         for member in workers {
             let worker = self.workers.get_mut(member).ok_or_else(|| format!("worker {member} does not exist"))?;
@@ -240,6 +242,7 @@ impl State {
             worker.last_lane = Some(id);
         }
         self.last_grant = id.n;
+        self.classes.hold(class);
         let grant = Grant {
             worker: workers.first().copied().unwrap_or_default(),
             others: workers.iter().skip(1).copied().collect(),
@@ -252,6 +255,16 @@ impl State {
         };
         self.grants.insert(id, grant);
         Ok(())
+    }
+
+    /// The class of the tasks that a lane begins with.
+    pub(super) fn class_of(&self, id: GrantId, tasks: &[OrdinalRange]) -> Result<ClassId, String> {
+        let first = tasks.first().and_then(|range| self.key_of(range.start));
+        first.map(|key| key.class).ok_or_else(|| format!("grant {id} has no tasks that are known"))
+    }
+
+    fn release_class(&mut self, class: ClassId, fx: &mut Effects) {
+        fx.gone.extend(self.classes.release(class).map(|gone| (class, gone)));
     }
 
     /// Tasks that wait are given to a lane.
@@ -293,6 +306,7 @@ impl State {
 
     pub(super) fn close_grant(&mut self, id: GrantId, fx: &mut Effects) -> Result<(), String> {
         let grant = self.grants.remove(&id).ok_or_else(|| format!("grant {id} does not exist"))?;
+        self.release_class(grant.class, fx);
         for member in grant.workers() {
             let Some(worker) = self.any_worker_mut(member) else { continue };
             if worker.gang == Some(id) {

@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use hq_core::{ClassId, CrashLimit, Profile, Request, SnapshotClass, Variants};
 
@@ -22,55 +25,136 @@ impl Class {
     }
 }
 
-/// Interned classes, numbered in order of first use.
+/// What a class is that nobody has any more.
+static GONE: Class = Class { requests: Vec::new(), kind: String::new(), no_backlog: false };
+
+/// What makes a class.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    variants: Variants,
+    kind: String,
+    no_backlog: bool,
+}
+
+/// Interned classes. One that no submit and no lane has any more is forgotten, and its number is given to another, so that
+/// classes follow what there is and not what there ever was.
+///
+/// Numbers are this state's own: no fact names them but those of a snapshot, which says what they are. So states that know
+/// of different pasts (a pruned journal leaves out what is over) may number differently, and still follow the same facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Classes {
-    list: Vec<Class>,
-    ids: BTreeMap<(Variants, String, bool), ClassId>,
+    /// By number; the last one is never free.
+    slots: Vec<Option<Box<Slot>>>,
+    ids: BTreeMap<Arc<Key>, ClassId>,
+    free: BTreeSet<ClassId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Slot {
+    class: Class,
+    key: Arc<Key>,
+    /// Profiles of submits, and lanes.
+    users: u64,
 }
 
 impl Classes {
+    /// The class of one more profile.
     pub(crate) fn intern(&mut self, profile: &Profile, kind: &str) -> ClassId {
         let no_backlog = profile.crash_limit == CrashLimit::NeverRestart;
-        self.add(profile.variants.clone(), kind.to_owned(), no_backlog)
-    }
-
-    fn add(&mut self, variants: Variants, kind: String, no_backlog: bool) -> ClassId {
-        let key = (variants, kind, no_backlog);
-        if let Some(id) = self.ids.get(&key) {
-            return *id;
-        }
-        let id = ClassId(self.list.len() as u32);
-        let requests = key.0.iter().cloned().map(Arc::new).collect();
-        self.list.push(Class { requests, kind: key.1.clone(), no_backlog });
-        self.ids.insert(key, id);
+        let key = Key { variants: profile.variants.clone(), kind: kind.to_owned(), no_backlog };
+        let known = self.ids.get(&key).copied();
+        let id = known.unwrap_or_else(|| {
+            let id = self.free.pop_first().unwrap_or(ClassId(self.slots.len() as u32));
+            self.insert(id, key);
+            id
+        });
+        self.hold(id);
         id
     }
 
-    /// # Panics
-    /// For an id of another core; ids come from [`intern`](Self::intern) alone.
+    fn insert(&mut self, id: ClassId, key: Key) {
+        let key = Arc::new(key);
+        let requests = key.variants.iter().cloned().map(Arc::new).collect();
+        let class = Class { requests, kind: key.kind.clone(), no_backlog: key.no_backlog };
+        self.ids.insert(Arc::clone(&key), id);
+        let slot = Some(Box::new(Slot { class, key, users: 0 }));
+        match self.slots.get_mut(id.0 as usize) {
+            Some(free) => *free = slot,
+            None => self.slots.push(slot),
+        }
+    }
+
+    fn slot(&self, id: ClassId) -> Option<&Slot> {
+        self.slots.get(id.0 as usize)?.as_deref()
+    }
+
+    /// One profile or lane more has this class; says whether there is such a class.
+    pub(super) fn hold(&mut self, id: ClassId) -> bool {
+        let slot = self.slots.get_mut(id.0 as usize).and_then(Option::as_mut);
+        slot.map(|slot| slot.users += 1).is_some()
+    }
+
+    /// One profile or lane less has this class. If it was the last one the class is forgotten; it is returned then.
+    pub(super) fn release(&mut self, id: ClassId) -> Option<Class> {
+        let slot = self.slots.get_mut(id.0 as usize)?.as_mut()?;
+        slot.users = slot.users.saturating_sub(1);
+        (slot.users == 0).then(|| self.remove(id)).flatten()
+    }
+
+    fn remove(&mut self, id: ClassId) -> Option<Class> {
+        let slot = self.slots.get_mut(id.0 as usize)?.take()?;
+        self.ids.remove(&slot.key);
+        self.free.insert(id);
+        while self.slots.last().is_some_and(Option::is_none) {
+            self.slots.pop();
+            self.free.remove(&ClassId(self.slots.len() as u32));
+        }
+        if self.slots.capacity() > 64 && self.slots.len() < self.slots.capacity() / 4 {
+            self.slots.shrink_to(2 * self.slots.len());
+        }
+        Some(slot.class)
+    }
+
+    /// A class; one that asks for nothing where it is forgotten.
     pub(crate) fn get(&self, id: ClassId) -> &Class {
-        &self.list[id.0 as usize]
-    }
-
-    /// All of them, in the order of their numbers.
-    pub(super) fn snapshot(&self) -> Vec<SnapshotClass> {
-        let mut classes: Vec<_> = self.ids.iter().collect();
-        classes.sort_by_key(|(_, id)| **id);
-        let class = |((variants, kind, no_backlog), _): (&(Variants, String, bool), &ClassId)| SnapshotClass {
-            variants: variants.clone(),
-            kind: kind.clone(),
-            no_backlog: *no_backlog,
-        };
-        classes.into_iter().map(class).collect()
-    }
-
-    /// Gives a class the next number, unless it has one.
-    pub(super) fn restore(&mut self, class: &SnapshotClass) {
-        self.add(class.variants.clone(), class.kind.clone(), class.no_backlog);
+        debug_assert!(self.has(id), "class {id} is gone");
+        self.slot(id).map_or(&GONE, |slot| &slot.class)
     }
 
     pub(crate) fn has(&self, id: ClassId) -> bool {
-        (id.0 as usize) < self.list.len()
+        self.slot(id).is_some()
+    }
+
+    /// All of them, in the order of their numbers, and the numbers between that are free.
+    pub(super) fn snapshot(&self) -> (Vec<SnapshotClass>, Vec<ClassId>) {
+        let class = |slot: &Slot| SnapshotClass {
+            variants: slot.key.variants.clone(),
+            kind: slot.key.kind.clone(),
+            no_backlog: slot.key.no_backlog,
+        };
+        (self.slots.iter().flatten().map(|slot| class(slot)).collect(), self.free.iter().copied().collect())
+    }
+
+    /// What a snapshot says; the submits and lanes that have the classes are still to come.
+    pub(super) fn restored(classes: &[SnapshotClass], free: &[ClassId]) -> Self {
+        let mut restored = Self { free: free.iter().copied().collect(), ..Self::default() };
+        for class in classes {
+            while restored.free.contains(&ClassId(restored.slots.len() as u32)) {
+                restored.slots.push(None);
+            }
+            let SnapshotClass { variants, kind, no_backlog } = class.clone();
+            restored.insert(ClassId(restored.slots.len() as u32), Key { variants, kind, no_backlog });
+        }
+        restored.free.split_off(&ClassId(restored.slots.len() as u32));
+        restored
+    }
+
+    /// Forgets what nobody has after all.
+    pub(super) fn forget_unused(&mut self) {
+        let unused = |(at, slot): (usize, &Option<Box<Slot>>)| {
+            slot.as_ref().is_some_and(|slot| slot.users == 0).then_some(ClassId(at as u32))
+        };
+        let unused: Vec<ClassId> = self.slots.iter().enumerate().filter_map(unused).collect();
+        unused.into_iter().for_each(|id| drop(self.remove(id)));
     }
 }

@@ -18,7 +18,9 @@ mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId};
+use hq_core::{
+    ClassId, DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId,
+};
 
 pub(crate) use away::AwayWorker;
 pub(crate) use class::Class;
@@ -79,27 +81,33 @@ pub(crate) struct Effects {
     pub(crate) failed: BTreeSet<JobId>,
     /// Jobs of which no task waits or runs any more.
     pub(crate) ended: BTreeSet<JobId>,
+    /// Classes that are forgotten, and what they were.
+    pub(crate) gone: BTreeMap<ClassId, Class>,
 }
 
 impl State {
     /// Names for up to `n` grants, one after the other: the first one, and how many.
     pub(crate) fn next_grants(&self, n: u32) -> (GrantId, u32) {
         let first = self.next_grant();
-        let is_new = self.grants.last().is_none_or(|last| last < first);
-        (first, if is_new { n.min((u32::MAX - first.n).saturating_add(1)) } else { n.min(1) })
+        (first, if self.is_after_all(first) { n.min((u32::MAX - first.n).saturating_add(1)) } else { n.min(1) })
     }
 
     /// The name of the next grant. After four billion of them in one life numbers come round again, and those in use are left
-    /// out: what is stale by then is as many grants old.
+    /// out, those of workers that may come back among them: what is stale by then is as many grants old.
     pub(crate) fn next_grant(&self) -> GrantId {
         let mut grant = GrantId { epoch: self.epoch, n: self.last_grant };
         loop {
             grant.n = grant.n.checked_add(1).unwrap_or(1);
-            let is_new = self.grants.last().is_none_or(|last| last < grant);
-            if is_new || !self.grants.contains_key(&grant) {
+            if self.is_after_all(grant) || !(self.grants.contains_key(&grant) || self.suspended.contains_key(&grant)) {
                 return grant;
             }
         }
+    }
+
+    /// Whether neither this name nor a later one is in use.
+    fn is_after_all(&self, grant: GrantId) -> bool {
+        let last = self.grants.last().max(self.suspended.keys().next_back().copied());
+        last.is_none_or(|last| last < grant)
     }
 
     /// The submit that `task` belongs to, by its base.

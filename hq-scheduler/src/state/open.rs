@@ -14,22 +14,23 @@ impl State {
         if !lanes.is_sound() {
             return Err(format!("the lanes from grant {first} on are damaged"));
         }
-        if !self.classes.has(lanes.class) {
-            return Err(format!("class {} does not exist", lanes.class));
-        }
         self.leave_queues(first, &lanes.tasks, fx)?;
+        let class = self.class_of(first, &lanes.tasks)?;
         self.take_for(lanes)?;
         let grant = |lane: OpenedLane<'_>| Grant {
             worker: lane.worker,
             others: vec![],
-            class: lanes.class,
+            class,
             variant: lane.variant,
             allocation: Arc::clone(lane.allocation),
             opened: at,
             tasks: TaskQueue::one(lane.task),
             running: None,
         };
-        lanes.iter().for_each(|lane| self.grants.insert(lane.grant, grant(lane)));
+        for lane in lanes.iter() {
+            self.classes.hold(class);
+            self.grants.insert(lane.grant, grant(lane));
+        }
         self.last_grant = first.n + (lanes.workers.len() - 1) as u32;
         Ok(())
     }

@@ -2,13 +2,17 @@
 
 use hq_core::{Ordinal, OrdinalRange, PastRuns, SnapshotHead, SnapshotTail, TaskMark, TaskState, Tick, WorkerId};
 
-use super::{Effects, Entry, State};
+use super::{Effects, Entry, State, class::Classes};
 
 impl State {
-    pub(super) fn begin_snapshot(&mut self, head: &SnapshotHead) {
+    pub(super) fn begin_snapshot(&mut self, head: &SnapshotHead) -> Result<(), String> {
+        if !self.submits.is_empty() {
+            return Err("a snapshot does not stand at the beginning".to_owned());
+        }
         self.in_snapshot = true;
-        head.classes.iter().for_each(|class| self.classes.restore(class));
+        self.classes = Classes::restored(&head.classes, &head.free_classes);
         self.owners.restore(&head.users, &head.projects);
+        Ok(())
     }
 
     pub(super) fn mark_tasks(&mut self, marks: &[TaskMark]) {
@@ -74,6 +78,7 @@ impl State {
 
     pub(super) fn end_snapshot(&mut self, tail: &SnapshotTail) {
         self.in_snapshot = false;
+        self.classes.forget_unused();
         self.next_ordinal = self.next_ordinal.max(tail.next_ordinal);
         self.last_job = self.last_job.max(tail.last_job);
         self.last_worker = tail.last_worker;

@@ -19,7 +19,8 @@ impl State {
     /// `sessions` is how workers are known that may come back; `at` is the moment of the last fact.
     pub(crate) fn summary(&self, server: &[Record], sessions: &BTreeMap<WorkerId, Record>, at: Tick) -> Vec<Record> {
         let (users, projects) = self.owners.snapshot();
-        let head = SnapshotHead { classes: self.classes.snapshot(), users, projects };
+        let (classes, free_classes) = self.classes.snapshot();
+        let head = SnapshotHead { classes, free_classes, users, projects };
         // A loss ends the snapshot that it is met in, so that those of the past come before it; what is lost is left out already.
         let (losses, server): (Vec<Record>, Vec<Record>) =
             server.iter().cloned().partition(|record| matches!(record.fact, Fact::RecordsLost { .. }));
@@ -138,7 +139,7 @@ impl State {
             let fact = Fact::GrantOpened {
                 grant: id,
                 workers: grant.workers().collect(),
-                class: grant.class,
+                class: Some(grant.class),
                 variant: grant.variant,
                 allocation: grant.allocation.clone(),
                 tasks: grant.tasks.iter().collect(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Allocation, Amount, ClassId, DepKind, Deps, End, Ends, Epoch, Fact, GrantId, GrantedResource, JobId, JobSpec,
-    JobTarget, LossReason, Ordinal, OrdinalRange, Piece, Profile, Record, Request, ResourceName, Span, Submit, TaskIds,
+    Allocation, Amount, DepKind, Deps, End, Ends, Epoch, Fact, GrantId, GrantedResource, JobId, JobSpec, JobTarget,
+    LossReason, Ordinal, OrdinalRange, Piece, Profile, Record, Request, ResourceName, Span, Submit, TaskIds,
     TaskNumber, Tick, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::Scheduler;
@@ -106,7 +106,7 @@ pub(crate) fn opened(n: u32, workers: &[u32], allocation: Allocation, task: u64)
     Fact::GrantOpened {
         grant: grant(n),
         workers: workers.iter().copied().map(WorkerId).collect(),
-        class: ClassId(0),
+        class: None,
         variant: 0,
         allocation: allocation.into(),
         tasks: vec![OrdinalRange::one(Ordinal(task))],

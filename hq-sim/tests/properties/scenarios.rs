@@ -95,7 +95,7 @@ fn i20_the_gpu_is_left_to_who_needs_it() {
         core
     };
     let by = |placement: &str| Decider { core, order: "priority".to_owned(), placement: placement.to_owned() };
-    for placement in ["fewest-gpus", "pack"] {
+    for placement in ["fewest-gpus", "pack", "least-fragmenting"] {
         scarce_last(&by(placement)).unwrap();
     }
     assert!(scarce_last(&by("first-fit")).unwrap_err().contains("I20"), "it takes the first, as its name says");

@@ -68,7 +68,7 @@ impl SlotView<'_> {
     }
 
     /// By how much the place would make more of the scarce resources useless to the [typical](Self::typical) classes, and how
-    /// much of them would be idle there then; both by worth, in parts of the cluster.
+    /// much of all that is there would be idle then; both by worth, in parts of the cluster.
     pub fn fragmentation(&self) -> (i64, i64) {
         let before = self.fragmentation.get().unwrap_or_else(|| self.typical.fragmentation(self.free).0);
         self.fragmentation.set(Some(before));
