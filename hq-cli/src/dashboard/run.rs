@@ -113,9 +113,9 @@ fn input(model: &mut Model, screen: &mut Screen, event: Event) -> anyhow::Result
         Event::Key(key) => {
             let Some(action) = keys::action(key) else { return Ok(()) };
             model.act(action);
-            if action == Action::Redraw { screen.clear() } else { Ok(()) }
+            if action == Action::Redraw { screen.redraw() } else { Ok(()) }
         }
-        Event::Resize(..) => screen.clear(),
+        // Another size is seen when it is drawn.
         _ => Ok(()),
     }
 }

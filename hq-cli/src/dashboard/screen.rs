@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use ratatui::{
     DefaultTerminal,
     crossterm::event::{self, Event},
+    layout::Rect,
 };
 use tokio::sync::mpsc;
 
@@ -45,9 +46,11 @@ impl Screen {
         Ok(())
     }
 
-    /// Nothing of what is on the screen is relied on any more.
-    pub(super) fn clear(&mut self) -> anyhow::Result<()> {
-        self.0.clear().context("cannot write to the terminal")
+    /// Draws everything anew the next time, whatever is on the screen.
+    pub(super) fn redraw(&mut self) -> anyhow::Result<()> {
+        // `clear` would ask the terminal where its cursor is, and its answer would come among the keys.
+        let size = self.0.size().context("cannot ask the terminal for its size")?;
+        self.0.resize(Rect::new(0, 0, size.width, size.height)).context("cannot write to the terminal")
     }
 }
 

@@ -63,8 +63,8 @@ fn timeline(model: &Model) -> String {
         // Curves are of the past, lists are not.
         (Source::Live { has_past: false }, false) => "LIVE LISTS",
     };
-    let (start, end) = (clock(model, model.timeline.start()), clock(model, model.timeline.end()));
-    format!("{label} {start}-{end} ({})", model.timeline.span())
+    let (start, end) = (model.timeline.start(), model.timeline.end());
+    format!("{label} {}-{} ({})", clock(model, start), clock(model, end), whole_seconds(model.timeline.span()))
 }
 
 fn totals(model: &Model, frame: &mut Frame<'_>, area: Rect) {
@@ -91,6 +91,11 @@ fn totals(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         spans.push(Span::raw(format!(" {rate} tasks/s")));
     }
     frame.render_widget(Line::from(spans), area);
+}
+
+/// Without what is less than a second.
+fn whole_seconds(span: hq_core::Span) -> hq_core::Span {
+    hq_core::Span::secs(span.0 / 1_000_000)
 }
 
 /// `07:32:45`, with the day where that matters.
