@@ -9,6 +9,7 @@
 //! | `output` | tables, colours, times, standard output; knows nothing of jobs |
 //! | `parse` | small languages of option values that `hq-core` does not have |
 //! | `journal` | the event log: out of a journal file, and from a server |
+//! | `dashboard` | what runs, on a whole terminal: a pure model and its views, and where both come from |
 //! | `jobfile` | job definition files: what they say, as tasks; pure |
 //! | `program` | what programs that are submitted can be |
 //! | `server` | the connection to the server |
@@ -24,6 +25,7 @@ mod app;
 mod args;
 mod commands;
 mod context;
+mod dashboard;
 mod interrupt;
 mod jobfile;
 mod journal;

@@ -13,6 +13,7 @@ mod process;
 mod schema;
 mod slurm;
 mod table;
+mod terminal;
 mod workspace;
 
 pub use binary::hq_binary;
@@ -27,4 +28,5 @@ pub use rustix::process::Signal;
 pub use schema::violations;
 pub use slurm::RealSlurm;
 pub use table::Table;
+pub use terminal::Terminal;
 pub use workspace::{cargo, root, sources};

@@ -2,6 +2,7 @@
 
 mod about;
 mod alloc;
+mod dashboard;
 mod job;
 mod journal;
 mod outcome;

@@ -2,7 +2,7 @@ use clap::Subcommand;
 
 use super::{
     about::{completion, doc, man},
-    alloc, job, journal, output_log, run, server, simulate, submit, task, worker,
+    alloc, dashboard, job, journal, output_log, run, server, simulate, submit, task, worker,
 };
 use crate::context::Context;
 
@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Journal(journal::Command),
     /// Streamed outputs: print, count, export
     OutputLog(output_log::Args),
+    /// Show what runs, on the whole terminal
+    Dashboard(dashboard::Args),
     /// How would it run? Jobs, a cluster and policies in virtual time
     Simulate(simulate::Args),
     /// Where is the manual?
@@ -64,6 +66,7 @@ impl Command {
             Self::Alloc(command) => command.run(context).await,
             Self::Journal(command) => command.run(context).await,
             Self::OutputLog(args) => args.run(context),
+            Self::Dashboard(args) => dashboard::run(args, context).await,
             Self::Simulate(args) => simulate::run(args, context).await,
             Self::Doc(args) => doc::run(&args, context),
             Self::GenerateCompletion(args) => completion::run(&args, context),

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use hq_core::{Event, Fact, Record, Seq};
+use hq_core::{Event, Fact, Record, Seq, WallTime};
 use hq_journal::{Records, read_file};
 use hq_node::Chronicle;
 
@@ -10,6 +10,7 @@ use crate::view::{EventLine, EventLines, server_stop};
 /// The log of a journal file, as far as the file is whole when it is opened. The file may be in use.
 pub(crate) struct FileLog {
     records: Records,
+    /// The next record, where it was looked at already.
     first: Option<(Seq, Record)>,
     chronicle: Chronicle,
 }
@@ -56,6 +57,25 @@ impl FileLog {
         let Some((seq, record)) = next.transpose()? else { return Ok(None) };
         self.chronicle.tell(seq, &record, events).map_err(anyhow::Error::msg)?;
         Ok(Some(record))
+    }
+
+    /// When the next record was written; none at the end.
+    ///
+    /// # Errors
+    /// Where the file is damaged.
+    pub(crate) fn next_time(&mut self) -> anyhow::Result<Option<WallTime>> {
+        if self.first.is_none() {
+            self.first = self.records.next().transpose()?;
+        }
+        Ok(self.first.as_ref().map(|(_, record)| match record.fact {
+            Fact::Boot { wall, .. } => WallTime(wall),
+            _ => self.chronicle.time_of(record),
+        }))
+    }
+
+    /// How things were after the last record that was told.
+    pub(crate) const fn chronicle(&self) -> &Chronicle {
+        &self.chronicle
     }
 
     /// The last record that was told.

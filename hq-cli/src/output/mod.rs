@@ -30,4 +30,4 @@ pub(crate) use size::size;
 pub(crate) use stdout::{Output, StdoutClosed};
 pub(crate) use table::{Align, Table};
 pub(crate) use task_bar::task_bar;
-pub(crate) use time::{date_local, date_utc, makespan, now, rfc3339};
+pub(crate) use time::{clock_local, date_local, date_utc, makespan, now, rfc3339};

@@ -23,6 +23,11 @@ pub(crate) fn date_local(time: WallTime, zone: &TimeZone) -> String {
     timestamp(time).to_zoned_datetime(zone.clone()).strftime("%d.%m.%Y %H:%M:%S").to_string()
 }
 
+/// `07:32:45`, by the clock of `zone`.
+pub(crate) fn clock_local(time: WallTime, zone: &TimeZone) -> String {
+    timestamp(time).to_zoned_datetime(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
 /// `2026-01-31T07:32:45.803595Z`
 pub(crate) fn rfc3339(time: WallTime) -> String {
     timestamp(time).to_string()

@@ -117,7 +117,8 @@ pub(crate) fn unknown_tasks(detail: &JobDetail, wanted: &IdList, few: usize) -> 
     all_ids(detail).missing(wanted, few)
 }
 
-fn all_ids(detail: &JobDetail) -> IdList {
+/// Numbers of all tasks, sorted.
+pub(crate) fn all_ids(detail: &JobDetail) -> IdList {
     let given = detail.submits.iter().filter_map(|info| match &info.submit.ids {
         TaskIds::Given(ids) => Some(ids.runs()),
         TaskIds::Next(_) => None,

@@ -37,10 +37,12 @@ pub(crate) use explain::{explanation, explanation_json};
 pub(crate) use job_info::{JobOutline, job_details, job_failures};
 pub(crate) use job_json::{begin_job_json, job_info_json, task_json};
 pub(crate) use job_list::{JobFilter, job_list, job_summary, job_summary_json, job_summary_lines, quiet_line};
-pub(crate) use job_tasks::{TaskFilter, TaskRow, TaskRuns, row_count, task_rows, unknown_tasks};
+pub(crate) use job_tasks::{TaskFilter, TaskRow, TaskRuns, all_ids, row_count, task_rows, unknown_tasks};
 pub(crate) use placement::{host_names, locate};
-pub(crate) use program::{Body, Target, body, final_paths};
+pub(crate) use program::{Body, Target, body, common_paths, final_paths, lossy};
+pub(crate) use program_cells::pin as pin_label;
 pub(crate) use queues::{allocation_json, allocation_list, queue_json, queue_list};
+pub(crate) use requests::request_lines;
 pub(crate) use resources::{resource_description, resource_summary};
 pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{

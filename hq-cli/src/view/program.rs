@@ -119,7 +119,7 @@ pub(crate) fn final_paths(
 }
 
 /// Paths as far as they are the same for all tasks.
-pub(super) fn common_paths(spec: &ProgramSpec, job: JobId, server_uid: &str) -> Paths {
+pub(crate) fn common_paths(spec: &ProgramSpec, job: JobId, server_uid: &str) -> Paths {
     fill(spec, &known(spec, job, server_uid))
 }
 

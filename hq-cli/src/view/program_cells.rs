@@ -6,7 +6,7 @@ use crate::output::{Cell, Line};
 const COMMAND_WIDTH: usize = 80;
 
 /// How the program is kept on its cpus.
-pub(super) const fn pin(spec: &ProgramSpec) -> &'static str {
+pub(crate) const fn pin(spec: &ProgramSpec) -> &'static str {
     match spec.pin {
         Pin::None => "none",
         Pin::Taskset => "taskset",

@@ -2,7 +2,7 @@ use hq_core::{Amount, Policy, Profile, Quantity, Request};
 use serde_json::{Value, json};
 
 /// What tasks need, as lines: each resource, then the weight if it is not 1. Several variants have a title each.
-pub(super) fn request_lines(profile: &Profile) -> Vec<String> {
+pub(crate) fn request_lines(profile: &Profile) -> Vec<String> {
     let variants = &profile.variants;
     if variants.count() == 1 {
         return variants.iter().flat_map(variant_lines).collect();

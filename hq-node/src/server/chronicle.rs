@@ -1,11 +1,13 @@
-use hq_core::{Event, EventKind, Fact, Record, Seq, WallTime};
+use hq_core::{DetailPage, DetailPart, Event, EventKind, Fact, JobId, JobInfo, Record, Seq, WallTime, WorkerInfo};
 use hq_scheduler::Scheduler;
 
 use super::{
     book::JobBook,
+    details::Details,
     events::{LastRun, tell},
     feed::tell_story,
     grants::GrantBook,
+    render::{job_info, worker_info},
     story::Story,
     wall::Wall,
 };
@@ -17,6 +19,7 @@ pub struct Chronicle {
     jobs: JobBook,
     grants: GrantBook,
     wall: Wall,
+    server_uid: String,
     last: Seq,
 }
 
@@ -37,7 +40,8 @@ impl Chronicle {
         self.last = seq;
         self.scheduler.replay(record).map_err(|reason| format!("record {seq} of the journal: {reason}"))?;
         let fact = &record.fact;
-        if let Fact::Boot { wall, .. } = fact {
+        if let Fact::Boot { wall, server_uid, .. } = fact {
+            self.server_uid.clone_from(server_uid);
             self.wall.anchor(record.at, WallTime(*wall));
         }
         let scheduler = &self.scheduler;
@@ -69,5 +73,27 @@ impl Chronicle {
     /// The moment of a record by the wall clock of its boot.
     pub fn time_of(&self, record: &Record) -> WallTime {
         self.wall.of(record.at)
+    }
+
+    /// Jobs as a server would list them after the last record, by id.
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobInfo> {
+        let ids: Vec<JobId> = self.scheduler.jobs().map(|job| job.id).collect();
+        ids.into_iter().filter_map(|job| self.job(job))
+    }
+
+    /// The same of one job.
+    pub fn job(&self, job: JobId) -> Option<JobInfo> {
+        Some(job_info(&self.scheduler.job(job)?, &self.wall))
+    }
+
+    /// What one job is made of after the last record: as much as a server puts into one answer.
+    pub fn details(&self, job: JobId, part: &DetailPart) -> DetailPage {
+        let details = Details { scheduler: &self.scheduler, wall: &self.wall, server_uid: &self.server_uid, part };
+        details.page(std::iter::once(job), |job| self.scheduler.job(job))
+    }
+
+    /// Workers as a server would list them after the last record, by id; those that have ended as well.
+    pub fn workers(&self) -> impl Iterator<Item = WorkerInfo> {
+        self.scheduler.workers().map(|worker| worker_info(&worker, &self.wall))
     }
 }

@@ -1,0 +1,9 @@
+//! Where sights come from.
+
+mod ledger;
+mod live;
+mod past;
+mod roll;
+
+pub(super) use live::live;
+pub(super) use past::Past;
