@@ -7,7 +7,7 @@ use hq_core::{
     Tangle, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
-use crate::{Action, CancelToken, JoinRefused, Scheduler, state::Effects};
+use crate::{Action, CancelToken, JoinRefused, Scheduler, mind::Reach, state::Effects};
 
 /// What came of a cancel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,16 @@ impl Scheduler {
 
     /// Cancels what has not ended of a job.
     pub fn cancel(&mut self, now: Tick, job: JobId, reason: Option<String>) -> Canceling {
+        self.cancel_tasks(now, job, reason, Reach::All)
+    }
+
+    /// Cancels what has not started of a job; what runs goes on to its end. A backlog that does not answer in time is
+    /// cancelled as [`cancel`](Self::cancel) does it, whatever of it has started unheard.
+    pub fn cancel_waiting(&mut self, now: Tick, job: JobId, reason: Option<String>) -> Canceling {
+        self.cancel_tasks(now, job, reason, Reach::Waiting)
+    }
+
+    fn cancel_tasks(&mut self, now: Tick, job: JobId, reason: Option<String>, reach: Reach) -> Canceling {
         let Some(known) = self.state.jobs.get(&job) else { return Canceling::Done(CancelOutcome::NotFound) };
         if known.counts.is_terminated() {
             return Canceling::Done(CancelOutcome::NothingLeft);
@@ -100,7 +110,7 @@ impl Scheduler {
         self.emit(now, Fact::JobCanceled { job, reason }, &mut fx);
         self.mind.last_token += 1;
         let token = CancelToken(self.mind.last_token);
-        let ended = self.withdraw(now, job, TaskState::Canceled, Some(token), &mut fx);
+        let ended = self.withdraw(now, job, TaskState::Canceled, reach, Some(token), &mut fx);
         self.settle(now, fx);
         match ended {
             Some(ended) => Canceling::Done(self.cancel_outcome(job, ended)),
