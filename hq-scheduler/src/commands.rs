@@ -76,6 +76,22 @@ impl Scheduler {
         job
     }
 
+    /// Notes that an open job ends with the client that made it: who drives this core closes it then.
+    ///
+    /// # Errors
+    /// Where there is no such job, or it is closed.
+    pub fn bind(&mut self, now: Tick, job: JobId) -> Result<(), Refusal> {
+        match self.state.jobs.get(&job) {
+            None => Err(Refusal::NoJob(job)),
+            Some(known) if !known.is_open => Err(Refusal::NotOpen(job)),
+            Some(known) if known.is_bound => Ok(()),
+            Some(_) => {
+                self.emit(now, Fact::JobBound { job }, &mut Effects::default());
+                Ok(())
+            }
+        }
+    }
+
     /// Closes an open job.
     pub fn close(&mut self, now: Tick, job: JobId) -> CloseOutcome {
         match self.state.jobs.get(&job) {
