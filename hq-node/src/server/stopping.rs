@@ -1,6 +1,9 @@
 use hq_core::{ClientReply, Fact, LinkId, LossReason, Refusal, RequestId, Span, Tick};
 
-use super::{ServerNode, ServerOutput, worker_session::SessionState};
+use super::{
+    ServerNode, ServerOutput,
+    worker_session::{SessionState, WorkerSession},
+};
 
 /// How long a stopping server waits for its journal.
 const PATIENCE: Span = Span::secs(5);
@@ -47,6 +50,16 @@ impl ServerNode {
         }
     }
 
+    /// Ends at once, and leaves all as it is for the server that has the journal now: workers see no more than the end of
+    /// their link, and no allocation is ended.
+    pub(super) fn leave(&mut self) {
+        self.phase = Phase::Stopped;
+        self.is_dirty = false;
+        self.drop_orders();
+        self.workers.links.values_mut().for_each(WorkerSession::hush);
+        self.end_links();
+    }
+
     /// Ends, if that is asked for and nothing is left to wait for. Workers are told to end; in the books they stay, as
     /// they go with their server.
     pub(super) fn finish_stop(&mut self) {
@@ -90,6 +103,10 @@ impl ServerNode {
             }
             self.touched.insert(*link);
         }
+        self.end_links();
+    }
+
+    fn end_links(&mut self) {
         self.closing.extend(self.clients.links.keys());
         self.closing.extend(self.workers.links.keys());
         self.flush();

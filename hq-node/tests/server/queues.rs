@@ -249,6 +249,43 @@ fn what_cannot_be_made_safe_is_refused() {
     assert!(refused.iter().all(|(_, reply)| matches!(reply, ClientReply::Refused(Refusal::JournalFailed(_)))));
 }
 
+/// Keys or ids of the allocations that were to be ended since.
+fn cancels(rig: &mut Rig) -> usize {
+    let orders = std::mem::take(&mut rig.orders);
+    orders.iter().filter(|order| matches!(order, BackendOrder::Scale(ScaleOrder::Cancel { .. }))).count()
+}
+
+fn end_queue(rig: &mut Rig, client: LinkId) {
+    rig.call(client, ClientRequest::RemoveQueue { queue: QUEUE, force: true });
+}
+
+fn end_server(rig: &mut Rig, client: LinkId) {
+    rig.call(client, ClientRequest::StopServer);
+}
+
+#[test]
+fn only_the_one_who_has_the_journal_ends_allocations() {
+    for end in [end_queue, end_server] {
+        let ended = || {
+            let (mut rig, client) = with_allocation(true, 1);
+            rig.confirms = false;
+            end(&mut rig, client);
+            assert_eq!(cancels(&mut rig), 0, "it may have lost the journal without knowing it");
+            rig
+        };
+        let mut rig = ended();
+        rig.confirms = true;
+        rig.confirm();
+        assert_eq!(cancels(&mut rig), 1);
+        let mut rig = ended();
+        rig.input(ServerInput::JournalFailed { reason: "disk full".to_owned() });
+        assert_eq!(cancels(&mut rig), 1, "it is still its own");
+        let mut rig = ended();
+        rig.input(ServerInput::JournalTaken { reason: "taken".to_owned() });
+        assert!(cancels(&mut rig) == 0 && rig.stopped, "it is another one's");
+    }
+}
+
 #[test]
 fn queues_with_words_that_no_script_can_hold_are_refused() {
     let mut rig = Rig::new();
