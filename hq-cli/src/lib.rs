@@ -13,6 +13,7 @@
 //! | `jobfile` | job definition files: what they say, as tasks; pure |
 //! | `program` | what programs that are submitted can be |
 //! | `server` | the connection to the server |
+//! | `listening` | what programs print, over restarts of the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
 //! | `log` | log lines on standard error |
 //!
@@ -29,6 +30,7 @@ mod dashboard;
 mod interrupt;
 mod jobfile;
 mod journal;
+mod listening;
 mod log;
 mod output;
 mod parse;

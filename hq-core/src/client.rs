@@ -185,6 +185,14 @@ pub enum ClientRequest {
         /// Even if it has allocations that have begun.
         force: bool,
     },
+    /// As [`CancelJobs`](Self::CancelJobs), but only tasks that have not started; what runs goes on → [`ClientReply::Canceled`],
+    /// durable, when backlogs have been called back
+    CancelWaiting {
+        /// Which.
+        jobs: Selector,
+        /// Kept with the job; at most 200 bytes.
+        reason: Option<String>,
+    },
 }
 
 /// An answer.
@@ -313,7 +321,7 @@ pub enum CloseOutcome {
 /// What came of cancelling a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CancelOutcome {
-    /// These many tasks were cancelled, these many had ended before.
+    /// These many tasks were cancelled, these many had ended before. What neither is runs.
     Canceled {
         /// By this request.
         canceled: u64,

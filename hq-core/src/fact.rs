@@ -58,6 +58,11 @@ pub enum Fact {
         /// The job.
         job: JobId,
     },
+    /// The open job ends with the client that made it.
+    JobBound {
+        /// The job.
+        job: JobId,
+    },
     /// A user cancelled tasks of the job.
     JobCanceled {
         /// The job.

@@ -63,6 +63,11 @@ impl TaskCounts {
         self.waiting + self.running + self.finished + self.failed + self.canceled + self.aborted
     }
 
+    /// Those that neither wait nor run.
+    pub const fn ended(&self) -> u64 {
+        self.finished + self.failed + self.canceled + self.aborted
+    }
+
     /// True when none waits and none runs.
     pub const fn is_terminated(&self) -> bool {
         self.waiting == 0 && self.running == 0

@@ -22,6 +22,7 @@ impl Urgency {
             | Fact::JobOpened { .. }
             | Fact::Submitted { .. }
             | Fact::JobClosed { .. }
+            | Fact::JobBound { .. }
             | Fact::JobCanceled { .. }
             | Fact::JobForgotten { .. }
             | Fact::PolicyChanged { .. }

@@ -7,7 +7,7 @@ use hq_core::{
     Tangle, TaskIds, TaskNumber, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
-use crate::{Action, CancelToken, JoinRefused, Scheduler, state::Effects};
+use crate::{Action, CancelToken, JoinRefused, Scheduler, mind::Reach, state::Effects};
 
 /// What came of a cancel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,22 @@ impl Scheduler {
         job
     }
 
+    /// Notes that an open job ends with the client that made it: who drives this core closes it then.
+    ///
+    /// # Errors
+    /// Where there is no such job, or it is closed.
+    pub fn bind(&mut self, now: Tick, job: JobId) -> Result<(), Refusal> {
+        match self.state.jobs.get(&job) {
+            None => Err(Refusal::NoJob(job)),
+            Some(known) if !known.is_open => Err(Refusal::NotOpen(job)),
+            Some(known) if known.is_bound => Ok(()),
+            Some(_) => {
+                self.emit(now, Fact::JobBound { job }, &mut Effects::default());
+                Ok(())
+            }
+        }
+    }
+
     /// Closes an open job.
     pub fn close(&mut self, now: Tick, job: JobId) -> CloseOutcome {
         match self.state.jobs.get(&job) {
@@ -92,6 +108,16 @@ impl Scheduler {
 
     /// Cancels what has not ended of a job.
     pub fn cancel(&mut self, now: Tick, job: JobId, reason: Option<String>) -> Canceling {
+        self.cancel_tasks(now, job, reason, Reach::All)
+    }
+
+    /// Cancels what has not started of a job; what runs goes on to its end. A backlog that does not answer in time is
+    /// cancelled as [`cancel`](Self::cancel) does it, whatever of it has started unheard.
+    pub fn cancel_waiting(&mut self, now: Tick, job: JobId, reason: Option<String>) -> Canceling {
+        self.cancel_tasks(now, job, reason, Reach::Waiting)
+    }
+
+    fn cancel_tasks(&mut self, now: Tick, job: JobId, reason: Option<String>, reach: Reach) -> Canceling {
         let Some(known) = self.state.jobs.get(&job) else { return Canceling::Done(CancelOutcome::NotFound) };
         if known.counts.is_terminated() {
             return Canceling::Done(CancelOutcome::NothingLeft);
@@ -100,7 +126,7 @@ impl Scheduler {
         self.emit(now, Fact::JobCanceled { job, reason }, &mut fx);
         self.mind.last_token += 1;
         let token = CancelToken(self.mind.last_token);
-        let ended = self.withdraw(now, job, TaskState::Canceled, Some(token), &mut fx);
+        let ended = self.withdraw(now, job, TaskState::Canceled, reach, Some(token), &mut fx);
         self.settle(now, fx);
         match ended {
             Some(ended) => Canceling::Done(self.cancel_outcome(job, ended)),

@@ -33,6 +33,7 @@ impl Scheduler {
             id,
             spec: &job.spec,
             is_open: job.is_open,
+            is_bound: job.is_bound,
             counts: job.counts,
             cancel_reason: job.cancel_reason.as_deref(),
             created: job.created,

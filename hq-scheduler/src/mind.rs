@@ -117,12 +117,22 @@ pub(crate) struct LaneMind {
     pub(crate) charge: Option<Charge>,
 }
 
+/// Which tasks of a job are taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// All that have not ended: what runs is killed.
+    All,
+    /// Those that have not started: what runs goes on.
+    Waiting,
+}
+
 /// Tasks that a user or a failure takes back, until the last backlog has answered.
 #[derive(Debug)]
 pub(crate) struct Withdrawal {
     pub(crate) job: JobId,
     /// What they become.
     pub(crate) end: TaskState,
+    pub(crate) reach: Reach,
     pub(crate) token: Option<CancelToken>,
     /// Those that have not ended yet.
     pub(crate) open: RangeSet,

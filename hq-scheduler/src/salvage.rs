@@ -77,7 +77,11 @@ impl Salvager {
                 let is_sound = base.0 >= self.state.next_ordinal && self.is_sound(job, &submit);
                 is_sound.then_some(Fact::Submitted { job, base, submit })
             }
-            Fact::JobClosed { job } | Fact::JobCanceled { job, .. } if !self.state.jobs.contains_key(&job) => None,
+            Fact::JobClosed { job } | Fact::JobBound { job } | Fact::JobCanceled { job, .. }
+                if !self.state.jobs.contains_key(&job) =>
+            {
+                None
+            }
             Fact::WorkerJoined { .. }
             | Fact::WorkerLost { .. }
             | Fact::GrantOpened { .. }

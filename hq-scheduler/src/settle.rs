@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use hq_core::{CrashLimit, Fact, JobId, Ordinal, TaskState, Tick};
 
-use crate::{Scheduler, state::Effects};
+use crate::{
+    Scheduler,
+    mind::{Reach, Withdrawal},
+    state::Effects,
+};
 
 impl Scheduler {
     /// Draws all consequences of what was emitted, until there are none left, and notes what a round must look at.
@@ -77,9 +81,10 @@ impl Scheduler {
     fn check_max_fails(&mut self, now: Tick, job_id: JobId, fx: &mut Effects) {
         let Some(job) = self.state.jobs.get(&job_id) else { return };
         let exceeded = job.spec.max_fails.is_some_and(|max| job.counts.failed > u64::from(max));
-        let under_way = self.mind.withdrawals.values().any(|withdrawal| withdrawal.job == job_id);
+        let is_whole = |withdrawal: &Withdrawal| withdrawal.job == job_id && withdrawal.reach == Reach::All;
+        let under_way = self.mind.withdrawals.values().any(is_whole);
         if exceeded && !under_way && !job.counts.is_terminated() {
-            self.withdraw(now, job_id, TaskState::Aborted, None, fx);
+            self.withdraw(now, job_id, TaskState::Aborted, Reach::All, None, fx);
         }
     }
 

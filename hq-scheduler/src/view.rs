@@ -16,6 +16,8 @@ pub struct JobView<'a> {
     pub spec: &'a JobSpec,
     /// Whether more tasks may come.
     pub is_open: bool,
+    /// Whether it ends with the client that made it.
+    pub is_bound: bool,
     /// Tasks by state.
     pub counts: TaskCounts,
     /// Reason of the latest cancel that had one.

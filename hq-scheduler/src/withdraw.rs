@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{CancelOutcome, Fact, GrantId, JobId, OrdinalRange, RangeSet, Span, TaskState, Tick, ToWorker};
 
-use crate::{Action, CancelToken, Scheduler, lanes_of_submit::InLane, mind::Withdrawal, state::Effects};
+use crate::{
+    Action, CancelToken, Scheduler,
+    lanes_of_submit::InLane,
+    mind::{Reach, Withdrawal},
+    state::Effects,
+};
 
 /// How long an answer waits for backlogs to be called back.
 const PATIENCE: Span = Span::secs(2);
@@ -19,13 +24,14 @@ struct Held {
 }
 
 impl Scheduler {
-    /// Ends all unfinished tasks of a job: at once what waits or is known to run, and what lies in backlogs as soon as these
-    /// have answered. Says whether it is complete already, and how many tasks it ended.
+    /// Ends the unfinished tasks of a job that `reach` names: at once what waits or is known to run, and what lies in backlogs
+    /// as soon as these have answered. Says whether it is complete already, and how many tasks it ended.
     pub(crate) fn withdraw(
         &mut self,
         now: Tick,
         job_id: JobId,
         end: TaskState,
+        reach: Reach,
         token: Option<CancelToken>,
         fx: &mut Effects,
     ) -> Option<u64> {
@@ -37,8 +43,11 @@ impl Scheduler {
                 open.insert(range);
             }
         }
-        let Held { running, backlog } = self.held_of(&open);
+        let Held { mut running, backlog } = self.held_of(&open);
         let mut at_once = open;
+        if reach == Reach::Waiting {
+            running.drain(..).for_each(|lane| _ = at_once.remove(lane.tasks));
+        }
         let mut open = RangeSet::new();
         let mut pending = BTreeSet::new();
         for (grant, ranges) in backlog {
@@ -60,7 +69,7 @@ impl Scheduler {
         for (grant, _) in &pending {
             self.mind.awaited.entry(*grant).or_default().insert(id);
         }
-        self.mind.withdrawals.insert(id, Withdrawal { job: job_id, end, token, open, pending, deadline, ended });
+        self.mind.withdrawals.insert(id, Withdrawal { job: job_id, end, reach, token, open, pending, deadline, ended });
         None
     }
 
@@ -159,6 +168,9 @@ impl Scheduler {
             for range in free.iter() {
                 withdrawal.open.remove(range);
             }
+            if withdrawal.reach == Reach::Waiting {
+                self.spare_started(&mut free, &before);
+            }
             withdrawal.ended += self.end_now(now, &free, withdrawal.end, fx);
             // Nothing is left that an answer could tell of: its lane may be closed before it comes.
             if withdrawal.pending.is_empty() || withdrawal.open.is_empty() {
@@ -166,6 +178,19 @@ impl Scheduler {
                 before.into_iter().for_each(|(grant, _)| self.await_no_more(grant, id));
             } else {
                 self.mind.withdrawals.insert(id, withdrawal);
+            }
+        }
+    }
+
+    /// Leaves out what has started: what is known to run, and what a lane kept when it answered. Lanes in `silent` have not.
+    fn spare_started(&mut self, free: &mut RangeSet, silent: &BTreeSet<(GrantId, u32)>) {
+        for InLane { grant, running, tasks, .. } in self.lanes_with(free) {
+            if silent.iter().any(|(other, _)| *other == grant) {
+                running.filter(|task| tasks.contains(*task)).into_iter().for_each(|task| {
+                    free.remove(OrdinalRange::one(task));
+                });
+            } else {
+                free.remove(tasks);
             }
         }
     }
@@ -186,7 +211,7 @@ impl Scheduler {
     }
 
     pub(crate) fn cancel_outcome(&self, job: JobId, canceled: u64) -> CancelOutcome {
-        let total = self.state.jobs.get(&job).map_or(0, |job| job.counts.total());
-        CancelOutcome::Canceled { canceled, already_ended: total.saturating_sub(canceled) }
+        let ended = self.state.jobs.get(&job).map_or(0, |job| job.counts.ended());
+        CancelOutcome::Canceled { canceled, already_ended: ended.saturating_sub(canceled) }
     }
 }

@@ -87,8 +87,13 @@ impl Bench {
                 self.now = self.now.after(Span::secs(number(1).into()));
                 self.core.handle_timeout(self.now);
             }
-            "cancel" => {
-                if let Canceling::Done(outcome) = self.core.cancel(self.now, JobId(number(1)), None) {
+            "cancel" | "cancel-waiting" => {
+                let (job, core) = (JobId(number(1)), &mut self.core);
+                let canceling = match words[0] {
+                    "cancel" => core.cancel(self.now, job, None),
+                    _ => core.cancel_waiting(self.now, job, None),
+                };
+                if let Canceling::Done(outcome) = canceling {
                     said.push(canceled(&outcome));
                 }
             }

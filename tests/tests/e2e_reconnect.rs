@@ -139,6 +139,90 @@ fn clients_that_wait_outlive_the_server_if_they_are_told_to() {
     assert_eq!(told, [2, 4, 6, 6, 4], "{printed}");
 }
 
+/// Says something, and something more when it may.
+const TALE: &str = "echo one; for n in 1 2 3; do until [ -e go-$n ]; do sleep 0.05; done; echo said-$n; done";
+
+#[test]
+fn outputs_are_followed_over_a_restart() {
+    let mut cluster = Cluster::start_with(&JOURNAL);
+    let _worker = worker(&mut cluster, "w1", "4");
+    let kept = cluster.submit(&["--stream=log", "bash", "-c", TALE]);
+    let files = cluster.submit(&["bash", "-c", TALE]);
+    let follow = |cluster: &mut Cluster, job: u32, options: &[&str]| {
+        cluster.background(&[&["job", "cat", &job.to_string(), "stdout", "--follow"], options].concat())
+    };
+    let mut patient = [kept, files].map(|job| follow(&mut cluster, job, &["--reconnect-timeout=60s"]));
+    let mut plain = follow(&mut cluster, kept, &[]);
+    let live = ["submit", "--wait", "--output", "--reconnect-timeout=60s", "bash", "-c", TALE];
+    let mut live = cluster.background(&live);
+    for client in patient.iter().chain([&plain, &live]) {
+        eventually("it is heard", || client.printed(), |text| text.contains("one\n"));
+    }
+    cluster.server().kill();
+    assert_eq!(plain.wait(), 0, "as ever");
+    // Said while nobody is there.
+    let_go(&cluster, 1);
+    until_file(&cluster, "job-2/0.stdout");
+    eventually("it is said", || cluster.read("job-2/0.stdout"), |text| text.contains("said-1"));
+    cluster.start_server(&JOURNAL);
+    for client in patient.iter().chain([&live]) {
+        eventually("it is back", || client.printed(), |text| text.contains("waiting for it up to 1m"));
+    }
+    eventually("it listens again", || live.printed(), |text| text.contains("The server is back"));
+    // What is in files is shown, said when it may.
+    for client in &patient {
+        eventually("the gap is filled", || client.printed(), |text| text.contains("said-1\n"));
+    }
+    (2..=3).for_each(|n| let_go(&cluster, n));
+    for client in &mut patient {
+        assert_eq!(client.wait(), 0);
+        let printed = client.printed();
+        let lines: Vec<&str> = printed.lines().filter(|line| !line.contains(" WARN ")).collect();
+        assert_eq!(lines, ["one", "said-1", "said-2", "said-3"], "{printed}");
+    }
+    assert_eq!(live.wait(), 0);
+    let printed = live.printed();
+    let said: Vec<&str> = printed.lines().filter(|line| !line.contains(" WARN ") && !line.contains("Job ")).collect();
+    assert_eq!(said, ["one", "said-2", "said-3"], "{printed}");
+    assert!(printed.contains("Task 0: 7 bytes of its stdout came too fast to be shown, or while"), "{printed}");
+    cluster.hq(&["job", "cat", "1", "stdout", "--reconnect-timeout=1s"]).fails(1);
+}
+
+#[test]
+fn messages_are_heard_after_a_restart() {
+    let mut cluster = Cluster::start_with(&JOURNAL);
+    let _worker = worker(&mut cluster, "w1", "2");
+    let script = "$HQ task notify early; until [ -e go-1 ]; do sleep 0.05; done; $HQ task notify late";
+    let args = ["submit", "--wait", "--reconnect-timeout=60s", "--on-notify=bash -c 'echo $0 >> heard'"];
+    let mut client = cluster.background(&[&args[..], &["bash", "-c", script]].concat());
+    until_file(&cluster, "heard");
+    cluster.server().kill();
+    cluster.start_server(&JOURNAL);
+    eventually("it is back", || client.printed(), |text| text.contains("messages that tasks sent meanwhile are lost"));
+    cluster.until(1, "running", 1);
+    let_go(&cluster, 1);
+    assert_eq!(client.wait(), 0, "{}", client.printed());
+    assert_eq!(cluster.read("heard"), "early\nlate\n");
+}
+
+#[test]
+fn an_open_job_whose_client_died_with_the_server_is_cancelled() {
+    let mut cluster = Cluster::start_with(&JOURNAL);
+    let mut run = cluster.background(&["run", "--retries=2", "sleep", "{}", ":::", "3600", "3601"]);
+    cluster.until(1, "waiting", 2);
+    eventually("bound", || cluster.json(&["job", "info", "1"])[0]["info"]["is_open"].clone(), |open| *open == true);
+    cluster.server().kill();
+    assert_eq!(run.wait(), 1);
+    cluster.start_server(&[&JOURNAL[..], &["--adopt-timeout=1s"]].concat());
+    let info = eventually(
+        "it is closed",
+        || cluster.json(&["job", "info", "1"])[0]["info"].clone(),
+        |info| info["is_open"] == false,
+    );
+    assert_eq!(info["task_stats"]["canceled"], 2, "{info}");
+    assert_eq!(info["cancel_reason"], "who submitted it is gone", "{info}");
+}
+
 #[test]
 fn the_timeout_belongs_to_the_policy() {
     let cluster = Cluster::start();

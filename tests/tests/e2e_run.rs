@@ -97,7 +97,7 @@ fn a_dry_run_needs_no_server() {
         assert!(output.fails(1).contains(text), "{output:?}");
     }
     assert_eq!(cluster.hq(&["run", "--resume", "echo", ":::", "a"]).code, 2);
-    assert_eq!(cluster.hq(&["run", "--halt=soon,fail=1", "echo", ":::", "a"]).code, 2);
+    assert_eq!(cluster.hq(&["run", "--halt=later,fail=1", "echo", ":::", "a"]).code, 2);
 }
 
 #[test]
@@ -191,6 +191,32 @@ fn everything_is_halted() {
     assert!(run.printed().contains("SIGINT: the tasks are cancelled"), "{}", run.printed());
     eventually("cancelled", || cluster.stats(3), |stats| stats["canceled"] == 1);
     assert_eq!(cluster.json(&["job", "info", "3"])[0]["info"]["is_open"], false);
+}
+
+#[test]
+fn what_runs_goes_on_where_the_end_comes_soon() {
+    let mut cluster = Cluster::start();
+    let _worker = cluster.worker("node1", "2");
+    // The first fails while the second runs; it ends once the others are known to be cancelled.
+    let command = "[ {} = 1 ] && { until [ -e ran-2 ]; do sleep 0.02; done; exit 1; }; \
+                   touch ran-{}; until [ -e go ]; do sleep 0.02; done; echo {}";
+    let numbers: Vec<String> = (1..=50).map(|n| n.to_string()).collect();
+    let mut args = vec!["run", "--halt=soon,fail=1", "--fail-exit-code", "--joblog=log", command, ":::"];
+    args.extend(numbers.iter().map(String::as_str));
+    let mut run = cluster.background(&args);
+    eventually("cancelled", || cluster.stats(1), |stats| stats["canceled"].as_u64() >= Some(47));
+    fs::write(cluster.path("go"), "").unwrap();
+    assert_eq!(run.wait(), 1);
+    let printed = run.printed();
+    assert!(printed.contains("2\n") && printed.contains("have come to that; no more are started"), "{printed}");
+    let stats = cluster.stats(1);
+    // A third may have started before the first one's end was heard of.
+    let finished = stats["finished"].as_u64().unwrap();
+    assert!(stats["failed"] == 1 && (1..=2).contains(&finished), "{stats}");
+    assert_eq!(stats["canceled"].as_u64().unwrap(), 49 - finished, "{stats}");
+    assert_eq!(log(&cluster).len() as u64, 1 + finished, "what never ran is run when it is resumed");
+    let ran = (1..=50).filter(|n| cluster.path(&format!("ran-{n}")).exists()).count() as u64;
+    assert_eq!(ran, finished, "nothing that was started was killed");
 }
 
 #[test]

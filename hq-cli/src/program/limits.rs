@@ -10,9 +10,9 @@ use rustix::process::{Resource, getrlimit};
 const TEXT_MAX: usize = (128 << 10) - 1;
 /// Bytes of an entry: it is the value of `HQ_ENTRY`.
 pub(crate) const ENTRY_MAX: usize = TEXT_MAX - "HQ_ENTRY=".len();
-/// Bytes of the standard input, which all tasks share and which goes in one message to the server; and of sweeps and arguments.
+/// Bytes of the standard input, which all tasks share and which goes in one message to the server.
 pub(crate) const PAYLOAD_MAX: usize = 60 << 20;
-/// Bytes of all entries: they go in as many messages as it takes, and into one append of a journal.
+/// Bytes of all entries, of sweeps, and of arguments of `hq run`: they go in as many messages as it takes, and into one append of a journal.
 pub(crate) const ENTRIES_MAX: usize = 512 << 20;
 /// Bytes of a path that Linux takes.
 const PATH_MAX: usize = 4095;

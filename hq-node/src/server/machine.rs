@@ -57,6 +57,8 @@ pub struct ServerNode {
     pub(super) replies: Vec<(LinkId, Reply)>,
     /// Acknowledgements that wait for all facts of this step.
     pub(super) acks: Vec<(LinkId, u64)>,
+    /// Until when clients are waited for whose jobs are bound to them, by the clock of attention.
+    pub(super) binders_until: Option<Tick>,
     /// Clients that want the journal pruned behind this step.
     pub(super) prunes: Vec<(LinkId, RequestId)>,
     /// Waits for jobs that begin with this step.
@@ -129,6 +131,7 @@ impl ServerNode {
             replies: vec![],
             acks: vec![],
             prunes: vec![],
+            binders_until: None,
             waits: vec![],
             withholding: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -142,6 +145,7 @@ impl ServerNode {
         server.scaling.machine.boot(boot_tick, &uid);
         server.step();
         server.await_all();
+        server.await_binders();
         server.boot = server.ledger.appended();
         Ok(server)
     }
@@ -212,6 +216,7 @@ impl ServerNode {
         if self.phase == Phase::Running {
             self.scheduler.handle_timeout(self.now);
             self.give_up_overdue();
+            self.end_orphans();
         }
         self.scaling.machine.handle_timeout(self.now);
         while let Some(link) = self.workers.due(self.now) {

@@ -8,6 +8,7 @@ mod allocations;
 mod api;
 mod attention;
 mod book;
+mod bound;
 mod check;
 mod chronicle;
 mod client_session;

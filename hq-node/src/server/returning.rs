@@ -52,9 +52,10 @@ impl ServerNode {
         }
     }
 
-    /// When the next one is.
+    /// When the next one is, or the wait for clients that bound jobs ends.
     pub(super) fn next_overdue(&self) -> Option<Tick> {
-        self.sessions.next_overdue().map(|until| self.attention.real(until))
+        let next = self.sessions.next_overdue().into_iter().chain(self.binders_until()).min();
+        next.map(|until| self.attention.real(until))
     }
 
     /// The server ends for good: nobody comes back to it.

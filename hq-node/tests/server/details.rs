@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use hq_core::{
     Blob, ClientReply, ClientRequest, DepKind, Deps, DetailPart, Fact, IdList, JobDetail, JobId, JobSpec, JobState,
-    JobTarget, LinkId, Outcome, Parts, Profile, Refusal, Request, Selector, Submit, TaskIds, TaskNumber, TaskState,
+    JobTarget, LinkId, Outcome, Parts, Profile, Refusal, Request, Selector, Span, Submit, TaskIds, TaskNumber,
+    TaskState,
 };
 use hq_node::ServerInput;
 
-use crate::kit::{Rig, cancel, one};
+use crate::kit::{Rig, cancel, config, one};
 
 fn tasks(target: JobTarget, ids: &str) -> Submit {
     let profile = Profile::new(Request::cpus(1).unwrap());
@@ -175,6 +176,42 @@ fn of_what_is_staged_all_is_taken_or_nothing() {
         let view = rig.node.scheduler().job(job).expect("the job");
         assert_eq!((view.counts.total(), view.submits.len()), (1, 1), "{ids}");
     }
+}
+
+/// A restart forgets links, and not what was bound to them.
+#[test]
+fn what_is_bound_waits_for_its_client_after_a_restart() {
+    let mut rig = Rig::with(config(true), vec![]);
+    rig.confirms = true;
+    rig.confirm();
+    let client = rig.client();
+    let jobs: Vec<JobId> = (0..4).map(|_| open(&mut rig, client)).collect();
+    for job in &jobs {
+        rig.ask(client, ClientRequest::Submit(Box::new(tasks(JobTarget::Attach(*job), "0-2"))));
+    }
+    for job in &jobs[..3] {
+        assert_eq!(rig.ask(client, ClientRequest::Bind(*job)), ClientReply::Done);
+    }
+    rig.ask(client, ClientRequest::CloseJobs(one(jobs[2].0)));
+    let seen = |rig: &mut Rig, client| -> Vec<(bool, u64)> {
+        let ClientReply::Jobs(jobs) = rig.ask(client, ClientRequest::Jobs(Selector::All)) else { panic!("no jobs") };
+        jobs.items.iter().map(|job| (job.is_open, job.counts.canceled)).collect()
+    };
+    for _ in 0..2 {
+        // The second time, out of what the first restart left.
+        rig = rig.restart(Span::secs(1));
+        rig.confirms = true;
+        rig.confirm();
+    }
+    let client = rig.client();
+    assert_eq!(rig.ask(client, ClientRequest::Bind(jobs[0])), ClientReply::Done);
+    rig.pass(Span::secs(59));
+    assert_eq!(seen(&mut rig, client), [(true, 0), (true, 0), (false, 0), (true, 0)]);
+    rig.pass(Span::secs(2));
+    assert_eq!(seen(&mut rig, client), [(true, 0), (false, 3), (false, 0), (true, 0)], "nobody came for the second");
+    rig.input(ServerInput::LinkDown { link: client });
+    let other = rig.client();
+    assert_eq!(seen(&mut rig, other), [(false, 3), (false, 3), (false, 0), (true, 0)]);
 }
 
 #[test]

@@ -41,6 +41,8 @@ fn commands_are_answered_when_they_are_safe() {
         cancel(Selector::Ids(hq_core::IdList::range(1, 1))),
         ClientRequest::ForgetJobs { jobs: Selector::All, states: vec![hq_core::JobState::Canceled] },
         ClientRequest::SetPolicy { order: "priority".to_owned(), placement: "pack".to_owned() },
+        submit(3),
+        ClientRequest::CancelWaiting { jobs: Selector::Last, reason: None },
     ];
     for command in commands {
         let text = format!("{command:?}");

@@ -116,6 +116,7 @@ fn request() -> impl Strategy<Value = ClientRequest> {
         2 => Just(ClientRequest::OpenJob(JobSpec::default())),
         2 => selector().prop_map(ClientRequest::CloseJobs),
         3 => (selector(), bounded).prop_map(|(jobs, reason)| ClientRequest::CancelJobs { jobs, reason }),
+        2 => selector().prop_map(|jobs| ClientRequest::CancelWaiting { jobs, reason: None }),
         2 => (selector(), states).prop_map(|(jobs, states)| ClientRequest::ForgetJobs { jobs, states }),
         1 => selector().prop_map(ClientRequest::Jobs),
         1 => (selector(), any::<bool>()).prop_map(|(jobs, bodies)| ClientRequest::JobDetails { jobs, part: hq_core::DetailPart::whole(bodies) }),

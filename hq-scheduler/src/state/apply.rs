@@ -35,9 +35,11 @@ impl State {
                 self.add_submit(at, *job, *base, submit, fx)?;
             }
             Fact::JobClosed { job } => {
-                self.job_mut(*job)?.is_open = false;
+                let known = self.job_mut(*job)?;
+                (known.is_open, known.is_bound) = (false, false);
                 self.open_gates(*job, fx);
             }
+            Fact::JobBound { job } => self.job_mut(*job)?.is_bound = true,
             Fact::JobCanceled { job, reason } => {
                 if reason.is_some() {
                     self.job_mut(*job)?.cancel_reason.clone_from(reason);
@@ -111,6 +113,7 @@ impl State {
         let job = Job {
             spec: spec.clone(),
             is_open,
+            is_bound: false,
             counts: TaskCounts::default(),
             cancel_reason: None,
             created: at,

@@ -17,6 +17,8 @@ use crate::pool::Pools;
 pub(crate) struct Job {
     pub(crate) spec: JobSpec,
     pub(crate) is_open: bool,
+    /// It ends with the client that made it.
+    pub(crate) is_bound: bool,
     pub(crate) counts: TaskCounts,
     pub(crate) cancel_reason: Option<String>,
     pub(crate) created: Tick,

@@ -71,6 +71,9 @@ impl State {
             if !self.is_made_by_submit(job) && !job.is_open {
                 records.push(Record { at, fact: Fact::JobClosed { job: job_id } });
             }
+            if job.is_bound {
+                records.push(Record { at, fact: Fact::JobBound { job: job_id } });
+            }
             if job.cancel_reason.is_some() {
                 let reason = job.cancel_reason.clone();
                 records.push(Record { at, fact: Fact::JobCanceled { job: job_id, reason } });

@@ -1,4 +1,4 @@
-use std::{cell::Cell, os::fd::OwnedFd, sync::Arc};
+use std::{cell::Cell, os::fd::OwnedFd, sync::Arc, time::Instant};
 
 use hq_core::Outcome;
 
@@ -30,7 +30,8 @@ impl Feed {
     /// What comes through these pipes is written, by channel.
     pub(crate) fn begin(&self, pipes: [Option<OwnedFd>; 2]) {
         self.has_begun.set(true);
-        self.queue.put(Command::Begin { key: self.key, run: self.run, pipes, sink: self.sink.clone() });
+        let (key, run, sink, at) = (self.key, self.run, self.sink.clone(), Instant::now());
+        self.queue.put(Command::Begin { key, run, pipes, sink, at });
     }
 
     /// The run is over. Tells it when all that it printed is where it belongs, or that it is not.

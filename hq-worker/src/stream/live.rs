@@ -73,7 +73,7 @@ impl LivePump {
         let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
         for command in self.queue.take() {
             match command {
-                Command::Begin { key, run, pipes, sink } => {
+                Command::Begin { key, run, pipes, sink, at: _ } => {
                     let begun = Run {
                         names: run,
                         sink,

@@ -6,7 +6,7 @@ use std::{
 use rustix::{
     fs::{OFlags, fcntl_setfl},
     io::{Errno, ioctl_fionread},
-    pipe::{PipeFlags, pipe_with},
+    pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
 };
 
 use crate::program::above_stdio;
@@ -19,6 +19,11 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfl(&reader, OFlags::NONBLOCK)?;
     Ok((reader, above_stdio(writer)?))
+}
+
+/// Lets so many bytes wait in a pipe, if the system allows it.
+pub(super) fn widen(pipe: impl AsFd, bytes: usize) {
+    let _ = fcntl_setpipe_size(pipe, bytes);
 }
 
 /// What came of a read.

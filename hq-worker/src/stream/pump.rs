@@ -1,6 +1,7 @@
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     io,
+    ops::Range,
     os::fd::OwnedFd,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -22,8 +23,19 @@ use super::{
 };
 use crate::{Done, EndSink};
 
+/// So much is read at once.
+const READ_MAX: usize = 256 << 10;
 /// So much is written at once.
 const FLUSH_AT: usize = 64 << 10;
+/// A run that is over sooner has its pipes read once, at its end: what it prints wakes nobody.
+const GRACE: Duration = Duration::from_millis(5);
+/// A program that has as much in a pipe before somebody reads it may have to wait: those that follow are read at once.
+const CROWDED: u64 = 32 << 10;
+/// Programs that print more get pipes for more, each of so many bytes, up to that many at a time: the system gives a user
+/// only some.
+const WIDEN_AT: u64 = 1 << 20;
+const WIDE: usize = 256 << 10;
+const WIDE_MAX: usize = 32;
 /// Nothing waits longer: callers look for a large output after a second, and for none of a small one in the first half.
 const FLUSH_AFTER: Duration = Duration::from_millis(750);
 /// How long the thread waits for another run before it ends.
@@ -36,6 +48,12 @@ pub(super) struct Pump {
     office: Arc<Office>,
     epoll: OwnedFd,
     runs: HashMap<u64, Run>,
+    /// Runs whose pipes are not watched yet, or that are over, in order of their beginnings.
+    fresh: VecDeque<(Instant, u64)>,
+    /// Pipes are watched from the beginning.
+    is_eager: bool,
+    /// Pipes that were widened, of runs that are not over.
+    wide: usize,
     /// Since when something waits to be written.
     waits_since: Option<Instant>,
     /// Runs that are over and whose last words wait to be written.
@@ -46,6 +64,8 @@ pub(super) struct Pump {
 struct Run {
     names: Names,
     pipes: [Option<OwnedFd>; 2],
+    /// Pipes of it that were widened.
+    wide: [bool; 2],
     /// Who hears what it prints, besides the file.
     sink: Option<Arc<dyn EndSink>>,
     sizes: [u64; 2],
@@ -66,8 +86,19 @@ impl Pump {
     pub(super) fn new(file: StreamFile, queue: Arc<Queue>, office: Arc<Office>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &queue.news, epoll::EventData::new_u64(NEWS), epoll::EventFlags::IN)?;
-        let (runs, over, buffer) = (HashMap::new(), vec![], vec![0; DATA_MAX]);
-        Ok(Self { file, queue, office, epoll, runs, waits_since: None, over, buffer })
+        Ok(Self {
+            file,
+            queue,
+            office,
+            epoll,
+            runs: HashMap::new(),
+            fresh: VecDeque::new(),
+            is_eager: false,
+            wide: 0,
+            waits_since: None,
+            over: vec![],
+            buffer: vec![0; READ_MAX],
+        })
     }
 
     pub(super) const fn queue(&self) -> &Arc<Queue> {
@@ -83,16 +114,23 @@ impl Pump {
         let mut events = Vec::with_capacity(64);
         loop {
             events.clear();
+            let lingers = self.runs.is_empty() && self.fresh.is_empty();
             let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
+            let timeout = if self.queue.sleep(self.sleeps_lightly()) { timeout } else { Some(Timespec::default()) };
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 // It cannot fail in another way; if it does, the work is done all the same.
                 Err(error) => tracing::error!("waiting for outputs of tasks: epoll: {error}"),
             }
-            let is_idle = events.is_empty() && self.runs.is_empty();
+            if events.iter().any(|event| event.data.u64() == NEWS) {
+                let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
+            }
+            let has_obeyed = self.obey();
+            self.watch_those_that_last();
+            let is_idle = lingers && events.is_empty() && !has_obeyed;
             for event in &events {
                 match event.data.u64() {
-                    NEWS => self.obey(),
+                    NEWS => {}
                     key => self.read(key >> 1, if key & 1 == 0 { Channel::Stdout } else { Channel::Stderr }),
                 }
             }
@@ -111,33 +149,58 @@ impl Pump {
 
     fn timeout(&self) -> Option<Duration> {
         let left = self.waits_since.map(|since| FLUSH_AFTER.saturating_sub(since.elapsed()));
-        left.or_else(|| self.runs.is_empty().then_some(LINGER))
+        let grown = self.fresh.front().map(|(at, _)| GRACE.saturating_sub(at.elapsed()));
+        let soonest = left.into_iter().chain(grown).min();
+        soonest.or_else(|| self.runs.is_empty().then_some(LINGER))
     }
 
-    /// Does what is in the queue.
-    fn obey(&mut self) {
-        let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
-        for command in self.queue.take() {
+    /// Whether it wakes in time for runs that begin meanwhile.
+    fn sleeps_lightly(&self) -> bool {
+        !self.is_eager && !self.fresh.is_empty()
+    }
+
+    /// Does what is in the queue; says whether there was something.
+    fn obey(&mut self) -> bool {
+        let commands = self.queue.take();
+        let is_something = !commands.is_empty();
+        for command in commands {
             match command {
-                Command::Begin { key, run, pipes, sink } => self.begin(key, run, pipes, sink),
+                Command::Begin { key, run, pipes, sink, at } => self.begin(key, run, pipes, sink, at),
                 Command::End { key, how, tell } => self.end(key, how, tell),
                 // An end waits for the file alone, which waits for nobody.
                 Command::Stop { .. } => {}
             }
         }
+        is_something
     }
 
-    fn begin(&mut self, key: u64, names: Names, pipes: [Option<OwnedFd>; 2], sink: Option<Arc<dyn EndSink>>) {
-        let mut begun = Run { names, sink, pipes, sizes: [0; 2], told: [0; 2], waits: false, error: None };
-        for channel in Channel::ALL {
-            let Some(pipe) = &begun.pipes[channel.index()] else { continue };
-            let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
-            if let Err(error) = epoll::add(&self.epoll, pipe, data, epoll::EventFlags::IN) {
-                begun.fail(&format!("cannot watch the output of the task: epoll: {error}").into());
-                self.office.kill(names.id);
+    fn begin(
+        &mut self,
+        key: u64,
+        names: Names,
+        pipes: [Option<OwnedFd>; 2],
+        sink: Option<Arc<dyn EndSink>>,
+        at: Instant,
+    ) {
+        let begun =
+            Run { names, sink, pipes, wide: [false; 2], sizes: [0; 2], told: [0; 2], waits: false, error: None };
+        self.runs.insert(key, begun);
+        self.fresh.push_back((at, key));
+    }
+
+    /// Watches the pipes of runs that are not over soon, or of all.
+    fn watch_those_that_last(&mut self) {
+        while let Some((_, key)) = self.fresh.pop_front_if(|(at, _)| self.is_eager || at.elapsed() >= GRACE) {
+            let Some(run) = self.runs.get_mut(&key) else { continue };
+            for channel in Channel::ALL {
+                let Some(pipe) = &run.pipes[channel.index()] else { continue };
+                let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
+                if let Err(error) = epoll::add(&self.epoll, pipe, data, epoll::EventFlags::IN) {
+                    run.fail(&format!("cannot watch the output of the task: epoll: {error}").into());
+                    self.office.kill(run.names.id);
+                }
             }
         }
-        self.runs.insert(key, begun);
     }
 
     /// Reads once: others wait, too.
@@ -154,9 +217,13 @@ impl Pump {
 
     /// The first `n` bytes of the buffer are of this run.
     fn put(&mut self, key: u64, channel: Channel, n: usize) {
-        self.tell(key, channel, n);
-        let Some(run) = self.runs.get_mut(&key) else { return };
-        run.put(&mut self.file, channel, &self.buffer[..n]);
+        for start in (0..n).step_by(DATA_MAX) {
+            let piece = start..n.min(start + DATA_MAX);
+            self.tell(key, channel, piece.clone());
+            let Some(run) = self.runs.get_mut(&key) else { return };
+            run.put(&mut self.file, channel, &self.buffer[piece]);
+        }
+        self.widen(key, channel);
         self.waits_since.get_or_insert_with(Instant::now);
         if self.file.waiting() >= FLUSH_AT {
             self.flush();
@@ -164,7 +231,7 @@ impl Pump {
     }
 
     /// Tells those who listen, if they have room: they never hold up a file, and read there what they missed.
-    fn tell(&mut self, key: u64, channel: Channel, n: usize) {
+    fn tell(&mut self, key: u64, channel: Channel, piece: Range<usize>) {
         let Some(run) = self.runs.get(&key) else { return };
         let (job, offset, told) = (run.names.run.job, run.sizes[channel.index()], run.told[channel.index()]);
         if run.sink.is_none() {
@@ -175,10 +242,23 @@ impl Pump {
             self.flush();
         }
         let Some(run) = self.runs.get_mut(&key) else { return };
-        run.told[channel.index()] = offset + n as u64;
+        run.told[channel.index()] = offset + piece.len() as u64;
         if let Some(sink) = &run.sink {
-            let data = self.buffer[..n].into();
+            let data = self.buffer[piece].into();
             sink.printed(job, RunOutput { run: run.names.id, session, channel, offset, data });
+        }
+    }
+
+    /// Gives a program that prints much a pipe for more, so that it and this thread wait less for each other.
+    fn widen(&mut self, key: u64, channel: Channel) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        let at = channel.index();
+        if let Some(pipe) = run.pipes[at].as_ref().filter(|_| run.sizes[at] > WIDEN_AT && !run.wide[at])
+            && self.wide < WIDE_MAX
+        {
+            pipe::widen(pipe, WIDE);
+            run.wide[at] = true;
+            self.wide += 1;
         }
     }
 
@@ -187,6 +267,7 @@ impl Pump {
         for channel in Channel::ALL {
             let mut left =
                 self.runs.get(&key).and_then(|run| run.pipes[channel.index()].as_ref()).map_or(0, pipe::waiting);
+            self.is_eager |= left >= CROWDED;
             while left > 0 {
                 let Some(pipe) = self.runs.get(&key).and_then(|run| run.pipes[channel.index()].as_ref()) else { break };
                 let room = usize::try_from(left).unwrap_or(usize::MAX).min(self.buffer.len());
@@ -204,6 +285,8 @@ impl Pump {
             return;
         };
         run.pipes = [None, None];
+        self.wide -= run.wide.iter().filter(|is_wide| **is_wide).count();
+        self.is_eager &= run.sizes.iter().any(|size| *size >= CROWDED);
         if how != HowOver::CutOff && run.error.is_none() {
             self.file.put_end(&End { run: run.names.run, time: now(), sizes: run.sizes });
             run.waits = true;

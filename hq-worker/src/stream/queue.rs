@@ -3,6 +3,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use hq_core::{Outcome, RunId};
@@ -14,7 +15,7 @@ use crate::{Done, EndSink};
 /// What is asked of the thread of a stream file.
 pub(super) enum Command {
     /// A run begins, with these pipes by channel.
-    Begin { key: u64, run: Names, pipes: [Option<OwnedFd>; 2], sink: Option<Arc<dyn EndSink>> },
+    Begin { key: u64, run: Names, pipes: [Option<OwnedFd>; 2], sink: Option<Arc<dyn EndSink>>, at: Instant },
     /// A run is over. Of what is in its pipes now, nothing may be lost.
     End { key: u64, how: HowOver, tell: Option<(Done, Outcome)> },
     /// A run is told to end, before its end or after it: nobody is waited for with what it printed.
@@ -42,9 +43,12 @@ pub(super) struct Queue {
     pub(super) news: OwnedFd,
 }
 
-#[derive(Default)]
 struct State {
     commands: VecDeque<Command>,
+    /// The thread has been told that there is something, and has not taken it.
+    is_told: bool,
+    /// The thread sleeps so long that it has to be told of a beginning.
+    is_dozing: bool,
     /// Runs that have begun or will, and are not over.
     users: usize,
     next_key: u64,
@@ -54,7 +58,15 @@ struct State {
 impl Queue {
     pub(super) fn new() -> io::Result<Self> {
         let news = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { state: Mutex::default(), news })
+        let state = State {
+            commands: VecDeque::new(),
+            is_told: false,
+            is_dozing: true,
+            users: 0,
+            next_key: 0,
+            is_closing: false,
+        };
+        Ok(Self { state: Mutex::new(state), news })
     }
 
     /// One more user; returns its key.
@@ -71,8 +83,21 @@ impl Queue {
     }
 
     pub(super) fn put(&self, command: Command) {
-        self.state().commands.push_back(command);
-        self.wake();
+        let mut state = self.state();
+        // A beginning may wait for the next look of a thread that sleeps lightly: it saves that thread a change.
+        let is_urgent = state.is_dozing || !matches!(command, Command::Begin { .. });
+        state.commands.push_back(command);
+        if is_urgent && !std::mem::replace(&mut state.is_told, true) {
+            drop(state);
+            self.wake();
+        }
+    }
+
+    /// The thread goes to sleep; `is_light` where it wakes soon by itself. False: there is something to do.
+    pub(super) fn sleep(&self, is_light: bool) -> bool {
+        let mut state = self.state();
+        state.is_dozing = !is_light;
+        state.commands.is_empty()
     }
 
     /// Nobody joins any more.
@@ -82,7 +107,9 @@ impl Queue {
     }
 
     pub(super) fn take(&self) -> VecDeque<Command> {
-        std::mem::take(&mut self.state().commands)
+        let mut state = self.state();
+        state.is_told = false;
+        std::mem::take(&mut state.commands)
     }
 
     pub(super) fn is_unused(&self) -> bool {

@@ -20,6 +20,7 @@ use crate::{
     parse,
     server::{MISSING_MAX, missing},
     view::{Target, TaskFilter, TaskRow, body, final_paths, locate, row_count, task_rows, unknown_tasks},
+    way_back::Resume,
 };
 
 /// Options of `job cat`.
@@ -30,6 +31,7 @@ Examples:
   hq job cat 1 stderr --tasks 1-5 --print-task-header
   hq job cat 1-3 stdout --task-status failed
   hq job cat last stdout --follow
+  hq job cat last stdout --follow --reconnect-timeout 1h
 
 Outputs are read where the tasks wrote them: files and stream directories have to be on a disk that this machine sees, too.")]
 pub(crate) struct Args {
@@ -49,6 +51,8 @@ pub(crate) struct Args {
     /// theirs: streamed output comes through the server
     #[arg(long, short, conflicts_with = "task_status")]
     follow: bool,
+    #[command(flatten)]
+    resume: Resume,
     /// Which output
     pub(super) channel: Channel,
 }
@@ -58,7 +62,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     if context.out.mode() == Mode::Json {
         bail!("JSON output mode doesn't support job output");
     }
-    let server = context.server().await?;
+    if args.resume.timeout().is_some() && !args.follow {
+        bail!("--reconnect-timeout needs --follow");
+    }
+    let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
     let mut found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
         error!("Job {id} was not found");

@@ -16,6 +16,7 @@ use tracing::warn;
 use super::cat::{Args, target, to_path};
 use crate::{
     context::Context,
+    listening::{Heard, Listening},
     output::Output,
     server::Server,
     view::{Target, TaskRow},
@@ -28,11 +29,11 @@ const FILES_PERIOD: Duration = Duration::from_millis(200);
 /// After so many looks, the server is asked which tasks have started and ended.
 const LOOKS: u32 = 5;
 
-/// Prints what there is of one job's output, and what comes, until the job has ended or the server is gone.
+/// Prints what there is of one job's output, and what comes, until the job has ended or the server is gone for good.
 pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &mut Context) -> anyhow::Result<()> {
-    let mut live = server.listen(job).await?;
+    let mut live = Listening::new(server, job, server.listen(job).await?);
     // Looked at after we began to listen, so that nothing lies between.
-    let detail_now = detail(server, job).await?;
+    let Some(detail_now) = detail(server, job).await? else { bail!("Job {job} was forgotten") };
     let mut reader = Reader { args, detail: detail_now, places: BTreeMap::new(), over: BTreeSet::new(), last: None };
     reader.print_files(&mut context.out)?;
     context.out.flush()?;
@@ -44,15 +45,15 @@ pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &m
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut count = 0_u32;
     loop {
-        let outputs = tokio::select! {
-            outputs = live.next() => outputs,
+        let heard = tokio::select! {
+            heard = live.next() => heard?,
             _ = looks.tick() => {
                 count = count.wrapping_add(1);
                 if count.is_multiple_of(LOOKS) {
                     match detail(server, job).await {
-                        Ok(detail) => reader.detail = detail,
+                        Ok(Some(detail)) => reader.detail = detail,
                         // The end of the listening tells more.
-                        Err(_) => continue,
+                        Ok(None) | Err(_) => continue,
                     }
                 }
                 reader.print_own_files(&mut context.out)?;
@@ -66,26 +67,43 @@ pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &m
                 continue;
             }
         };
-        let Some(outputs) = outputs else { break };
-        match outputs {
-            Ok(outputs) => {
+        match heard {
+            Heard::Outputs(outputs) => {
                 for output in &outputs {
                     reader.print_live(output, &mut context.out)?;
                 }
                 context.out.flush()?;
             }
-            Err(CallError::Lost(_)) => return Ok(()),
-            Err(error) => return Err(error.into()),
+            Heard::End => break,
+            Heard::Gone if live.resume().await? => {
+                match detail(server, job).await {
+                    Ok(Some(detail)) => reader.detail = detail,
+                    // Heard at the next look.
+                    Ok(None) | Err(CallError::Lost(_)) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                if reader.has_live() {
+                    warn!("The server is back: what tasks printed meanwhile that goes into no file is lost");
+                }
+                // What was printed meanwhile is in files, or will be as above.
+                reader.print_files(&mut context.out)?;
+                context.out.flush()?;
+                settled.set(sleep(FILES_SETTLE));
+                is_settled = false;
+            }
+            Heard::Gone => return Ok(()),
         }
     }
-    reader.detail = detail(server, job).await?;
+    match detail(server, job).await? {
+        Some(detail) => reader.detail = detail,
+        None => warn!("Job {job} has left the books of the server: of tasks that started last nothing may be shown"),
+    }
     reader.print_files(&mut context.out)
 }
 
-async fn detail(server: &Server, job: JobId) -> anyhow::Result<JobDetail> {
-    let selector = Selector::Ids(hq_core::IdList::range(job.0, 1));
-    let Some(detail) = server.whole_job(selector, true).await? else { bail!("Job {job} was forgotten") };
-    Ok(detail)
+/// None where there is no such job any more.
+async fn detail(server: &Server, job: JobId) -> Result<Option<JobDetail>, CallError> {
+    server.whole_job(Selector::Ids(hq_core::IdList::range(job.0, 1)), true).await
 }
 
 /// Bytes of a stream that are printed at a time.
@@ -135,6 +153,13 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether something goes to those who listen and nowhere else.
+    fn has_live(&self) -> bool {
+        let started = self.detail.tasks.iter().filter(|info| self.is_wanted(info.number));
+        let mut rows = started.map(|info| TaskRow { number: info.number, state: info.state, info: Some(info) });
+        rows.any(|row| matches!(target(&self.detail, &row, self.args.channel), Target::Live))
     }
 
     /// The same of the files alone that tasks write themselves, and of runs that may have written more.

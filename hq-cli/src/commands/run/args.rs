@@ -43,7 +43,8 @@ pub(crate) struct Args {
     /// Run a task that fails again, N times in all
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), hide_default_value = true)]
     pub(super) retries: u32,
-    /// Stop everything when so many tasks have failed, finished or ended: `now,fail=1`, `now,success=3`, `now,done=10%`
+    /// Stop when so many tasks have failed, finished or ended: `now,fail=1`, `now,success=3`, `now,done=10%`; with `soon`
+    /// in place of `now`, tasks that run go on to their ends, and no more are started
     #[arg(long, value_name = "WHEN", value_parser = parse::reader(halt))]
     pub(super) halt: Option<Halt>,
     /// Print in the order of the arguments

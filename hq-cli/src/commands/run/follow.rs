@@ -18,7 +18,7 @@ use tracing::warn;
 
 use super::{
     ends::{End, Exit},
-    halt::{Halt, On},
+    halt::{Halt, How, On},
     joblog::JobLog,
     plan::Plan,
     print::{output, print},
@@ -200,7 +200,9 @@ impl Follow<'_> {
     async fn check_halt(&mut self) -> anyhow::Result<()> {
         let failed = self.state.counts.failed;
         if self.max_fails.is_some_and(|max| failed > u64::from(max)) && !self.state.halted {
-            return self.halt(&format!("--max-fails: {failed} tasks have failed"), "hq run --max-fails").await;
+            return self
+                .halt(How::Now, &format!("--max-fails: {failed} tasks have failed"), "hq run --max-fails")
+                .await;
         }
         let Some(halt) = self.halt.filter(|_| !self.state.halted) else { return Ok(()) };
         let counts = &self.state.counts;
@@ -212,15 +214,20 @@ impl Follow<'_> {
         if reached < halt.threshold(self.seqs.len() as u64) {
             return Ok(());
         }
-        self.halt(&format!("--halt: {reached} tasks have come to that"), "hq run --halt").await
+        self.halt(halt.how, &format!("--halt: {reached} tasks have come to that"), "hq run --halt").await
     }
 
-    async fn halt(&mut self, why: &str, reason: &str) -> anyhow::Result<()> {
+    async fn halt(&mut self, how: How, why: &str, reason: &str) -> anyhow::Result<()> {
         self.state.halted = true;
         if self.state.counts.waiting > 0 {
-            warn!("{why}; the others are cancelled");
             let jobs = Selector::Ids(IdList::range(self.job.0, 1));
-            self.server.call(ClientRequest::CancelJobs { jobs, reason: Some(reason.to_owned()) }).await?;
+            let reason = Some(reason.to_owned());
+            let (request, what) = match how {
+                How::Now => (ClientRequest::CancelJobs { jobs, reason }, "the others are cancelled"),
+                How::Soon => (ClientRequest::CancelWaiting { jobs, reason }, "no more are started"),
+            };
+            warn!("{why}; {what}");
+            self.server.call(request).await?;
         }
         Ok(())
     }

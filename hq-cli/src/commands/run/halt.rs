@@ -1,8 +1,18 @@
-/// When everything is stopped.
+/// When no more is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Halt {
+    pub(super) how: How,
     pub(super) on: On,
     pub(super) count: Count,
+}
+
+/// What becomes of tasks that run then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// They are stopped.
+    Now,
+    /// They go on to their ends.
+    Soon,
 }
 
 /// What is counted.
@@ -20,17 +30,17 @@ pub(super) enum Count {
     Percent(u32),
 }
 
-/// Reads `now,fail=1`, `now,success=N`, `now,done=N%`.
+/// Reads `now,fail=1`, `soon,fail=1`, `now,success=N`, `now,done=N%`.
 ///
 /// # Errors
 /// For anything else.
 pub(super) fn halt(text: &str) -> Result<Halt, String> {
     let (when, rest) = text.split_once(',').ok_or("expected e.g. now,fail=1")?;
-    match when {
-        "now" => {}
-        "soon" => return Err("`soon` is not possible: use `now`, which also stops what runs".to_owned()),
-        _ => return Err("expected `now,` before what is counted".to_owned()),
-    }
+    let how = match when {
+        "now" => How::Now,
+        "soon" => How::Soon,
+        _ => return Err("expected `now,` or `soon,` before what is counted".to_owned()),
+    };
     let (on, count) = rest.split_once('=').ok_or("expected fail=N, success=N or done=N")?;
     let on = match on {
         "fail" => On::Fail,
@@ -46,7 +56,7 @@ pub(super) fn halt(text: &str) -> Result<Halt, String> {
         },
         _ => return Err("expected a percentage from 1% to 100%".to_owned()),
     };
-    Ok(Halt { on, count })
+    Ok(Halt { how, on, count })
 }
 
 impl Halt {
@@ -68,7 +78,7 @@ mod tests {
     #[test]
     fn vectors() {
         table::check("run_halt.txt", |_, text| match halt(text) {
-            Ok(halt) => format!("{:?} {}", halt.on, halt.threshold(30)),
+            Ok(halt) => format!("{:?} {:?} {}", halt.how, halt.on, halt.threshold(30)),
             Err(error) => format!("error {error}"),
         });
     }

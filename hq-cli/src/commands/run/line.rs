@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use crate::program::PAYLOAD_MAX;
+use crate::program::ENTRIES_MAX;
 
 /// What the words of a command line say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,9 +97,9 @@ fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
 /// Standard input to its end.
 pub(super) fn stdin() -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    io::stdin().take(PAYLOAD_MAX as u64 + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
-    if bytes.len() > PAYLOAD_MAX {
-        bail!("standard input holds more than {} MiB of arguments", PAYLOAD_MAX >> 20);
+    io::stdin().take(ENTRIES_MAX as u64 + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+    if bytes.len() > ENTRIES_MAX {
+        bail!("standard input holds more than {} MiB of arguments: divide them", ENTRIES_MAX >> 20);
     }
     Ok(bytes)
 }

@@ -2,20 +2,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use hq_core::{
-    ArgPiece, Blob, Gap, IdList, JobId, JobTarget, PROGRAM_KIND, Parts, Profile, ProgramBody, ProgramSpec,
-    ProgramTemplate, Submit, TaskIds,
+    ArgPiece, Blob, Gap, IdList, JobId, JobTarget, PROGRAM_KIND, Profile, ProgramBody, ProgramSpec, ProgramTemplate,
+    Submit, TaskIds,
 };
 
 use super::{
     line::Line,
     replace::{Piece, Slot, pieces},
 };
-use crate::program::{self, PAYLOAD_MAX};
+use crate::{
+    commands::submit::collect_parts,
+    program::{self, ENTRIES_MAX},
+};
 
 /// What a task's part costs besides its bytes.
 const PART_COST: usize = 5;
-/// Bytes of a task that has no arguments.
-const PART_MIN: usize = 1 + PART_COST;
+/// Tasks of one call: what is known of each is kept until it has ended.
+const TASKS_MAX: usize = 10_000_000;
 
 /// The commands of all tasks.
 #[derive(Debug)]
@@ -38,14 +41,11 @@ impl Plan {
     /// Refuses what is more than can be handed over, before any of it is made. `done` tasks are left out.
     ///
     /// # Errors
-    /// For more tasks than a submit can hold at least.
+    /// For more tasks than can be followed.
     pub(super) fn check_size(&self, done: usize) -> anyhow::Result<()> {
         let tasks = (self.count as usize).saturating_sub(done);
-        if tasks.saturating_mul(PART_MIN) > PAYLOAD_MAX {
-            bail!(
-                "{tasks} tasks are more than can be handed over together, {} with the shortest arguments: divide them",
-                PAYLOAD_MAX / PART_MIN
-            );
+        if tasks > TASKS_MAX {
+            bail!("{tasks} tasks are more than can be handed over together, at most {TASKS_MAX}: divide them");
         }
         Ok(())
     }
@@ -104,25 +104,25 @@ impl Plan {
         profile: Profile,
         spec: ProgramSpec,
     ) -> anyhow::Result<Submit> {
-        let mut parts = Vec::with_capacity(tasks.len());
         let (mut size, mut longest) = (0, 0);
-        for (_, seq) in tasks {
+        let part = |(_, seq): &(u32, u32)| {
             let Some(values) = self.values(*seq) else { bail!("an argument of task {seq} holds a zero byte") };
             longest = longest.max(values.iter().map(Vec::len).sum());
             let part = postcard::to_stdvec(&values.into_iter().map(Blob::from).collect::<Vec<_>>())?;
             size += part.len() + PART_COST;
-            if size > PAYLOAD_MAX {
-                bail!("the arguments are more than {} MiB together: divide them", PAYLOAD_MAX >> 20);
+            if size > ENTRIES_MAX {
+                bail!("the arguments are more than {} MiB together: divide them", ENTRIES_MAX >> 20);
             }
-            parts.push(part);
-        }
+            Ok(part)
+        };
+        let parts = collect_parts(tasks.iter().map(part))?;
         let fixed = self.line.command.len();
         let checked = ProgramSpec { args: vec![vec![b'x'; fixed + longest].into()], ..spec.clone() };
         program::check(&checked, 0)?;
         let body = ProgramBody::Template(Box::new(self.template(spec)));
         let shared = postcard::to_stdvec(&body)?;
         let ids = TaskIds::Given(IdList::from_numbers(tasks.iter().map(|(id, _)| *id))?);
-        let parts = Parts::new(parts).ok_or_else(|| anyhow!("the arguments are too many for one submit"))?;
+        let parts = parts.ok_or_else(|| anyhow!("the arguments are too many for one submit"))?;
         Ok(Submit { parts, ..Submit::array(JobTarget::Attach(job), ids, PROGRAM_KIND, shared.into(), profile) })
     }
 }

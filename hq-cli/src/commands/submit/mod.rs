@@ -20,6 +20,7 @@ pub(crate) use offers::warn_of_unoffered;
 pub(crate) use options::Options;
 pub(crate) use relations::Relations;
 pub(crate) use run::{hand_over, run, say_submitted};
+pub(crate) use sweeps::collect_parts;
 
 #[cfg(test)]
 mod tests;

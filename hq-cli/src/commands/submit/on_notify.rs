@@ -49,7 +49,7 @@ impl Listener {
     }
 
     /// Runs the program for each word of `job`, one run after the other, until the job is completed or the server is
-    /// gone, and all that was said before has been dealt with. A run that fails is only warned of.
+    /// gone for good, and all that was said before has been dealt with. A run that fails is only warned of.
     pub(super) async fn wait(self, server: &Server, job: JobId) -> anyhow::Result<()> {
         let Self { stream, program } = self;
         let (words, mut queue) = mpsc::channel(WORDS_MAX);
@@ -77,7 +77,13 @@ async fn hear(mut stream: EventStream, server: &Server, job: JobId, words: mpsc:
                 }
                 continue;
             }
-            Some(Err(CallError::Lost(_))) | None => return Ok(()),
+            Some(Err(CallError::Lost(_))) | None => match resume(server, job).await? {
+                Some(again) => {
+                    (stream, is_narrow) = (again, true);
+                    continue;
+                }
+                None => return Ok(()),
+            },
             Some(Err(error)) => return Err(error.into()),
         };
         let mut born = None;
@@ -103,7 +109,27 @@ async fn hear(mut stream: EventStream, server: &Server, job: JobId, words: mpsc:
     }
 }
 
-async fn is_completed(server: &Server, job: JobId) -> anyhow::Result<bool> {
+/// Listens to the server that comes back; none where the job is completed, or no server is looked for.
+async fn resume(server: &Server, job: JobId) -> anyhow::Result<Option<EventStream>> {
+    while server.come_back().await? {
+        let listen = async {
+            let stream = server.subscribe(None, Some(vec![job])).await?;
+            Ok::<_, CallError>((stream, is_completed(server, job).await?))
+        };
+        match listen.await {
+            Ok((stream, is_completed)) => {
+                warn!("The server is back: messages that tasks sent meanwhile are lost");
+                return Ok((!is_completed).then_some(stream));
+            }
+            // It went away once more.
+            Err(CallError::Lost(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+async fn is_completed(server: &Server, job: JobId) -> Result<bool, CallError> {
     let jobs = server.jobs(Selector::Ids(IdList::range(job.0, 1))).await?;
     Ok(jobs.iter().all(|job| !job.is_open && job.counts.is_terminated()))
 }

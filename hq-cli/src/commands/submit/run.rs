@@ -21,6 +21,7 @@ use super::{
 use crate::{
     commands::watch::watch,
     context::Context,
+    listening::Listening,
     output::{Mode, Output},
     program::PAYLOAD_MAX,
     server::Server,
@@ -33,8 +34,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     if exit.is_given() && !wait && !progress {
         bail!("--fail-exit-code needs --wait or --progress");
     }
-    if resume.timeout().is_some() && (output || on_notify.is_some() || !wait && !progress) {
-        bail!("--reconnect-timeout needs --wait or --progress, without --output and --on-notify");
+    if resume.timeout().is_some() && !wait && !progress {
+        bail!("--reconnect-timeout needs --wait or --progress");
     }
     if output && context.out.mode() == Mode::Json {
         bail!("JSON output mode doesn't support job output");
@@ -93,7 +94,7 @@ async fn run_listening(
             None => Ok(()),
         }
     };
-    tokio::try_join!(listen::print(stream, out), listen)?;
+    tokio::try_join!(listen::print(Listening::new(server, job, stream), out), listen)?;
     Ok(job)
 }
 

@@ -5,7 +5,7 @@ use hq_core::{Blob, Gap, IdList, Parts};
 
 use crate::{
     parse::Sweep,
-    program::{ENTRY_MAX, PAYLOAD_MAX},
+    program::{ENTRIES_MAX, ENTRY_MAX},
 };
 
 /// The values of all parameters, and how they are combined.
@@ -56,7 +56,7 @@ impl Combinations {
         };
         let count = count.and_then(|count| u32::try_from(count).ok());
         let count = count.ok_or_else(|| anyhow!("the parameters have more combinations than a job can have tasks"))?;
-        Ok(Self { values, zip, count, max: PAYLOAD_MAX })
+        Ok(Self { values, zip, count, max: ENTRIES_MAX })
     }
 
     /// The numbers of the tasks, and the values of each: of all combinations, or of those in `wanted`.
@@ -77,8 +77,8 @@ impl Combinations {
             }
             Ok(part)
         };
-        let parts = ids.iter().map(part).collect::<anyhow::Result<Vec<_>>>()?;
-        let parts = Parts::new(parts).ok_or_else(|| anyhow!("the combinations are too large for one submit"))?;
+        let parts = collect_parts(ids.iter().map(part))?;
+        let parts = parts.ok_or_else(|| anyhow!("the combinations are too large for one submit"))?;
         Ok((ids, parts, longest))
     }
 
@@ -96,6 +96,17 @@ impl Combinations {
         chosen.reverse();
         chosen
     }
+}
+
+/// Puts parts together as they come: those of many tasks are far smaller than a vector of them. None where they are too
+/// large together.
+///
+/// # Errors
+/// The first one among them.
+pub(crate) fn collect_parts(parts: impl Iterator<Item = anyhow::Result<Vec<u8>>>) -> anyhow::Result<Option<Parts>> {
+    let mut failed = None;
+    let parts = Parts::new(parts.map_while(|part| part.map_err(|error| failed = Some(error)).ok()));
+    failed.map_or(Ok(parts), Err)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use hq_core::{Call, ClientReply, ClientRequest, Fact, LinkId, Refusal, Reply, RequestId};
+use hq_scheduler::Scheduler;
 
 use super::super::{ServerNode, ServerOutput, check, client_session::STANDING_MAX, stopping::Phase};
 
@@ -70,7 +71,12 @@ impl ServerNode {
             ClientRequest::Submit(submit) => self.submit(link, id, *submit),
             ClientRequest::OpenJob(spec) => self.open_job(link, id, spec),
             ClientRequest::CloseJobs(jobs) => self.close_jobs(link, id, &jobs),
-            ClientRequest::CancelJobs { jobs, reason } => self.cancel_jobs(link, id, &jobs, reason.as_ref()),
+            ClientRequest::CancelJobs { jobs, reason } => {
+                self.cancel_jobs(link, id, &jobs, reason.as_ref(), Scheduler::cancel)
+            }
+            ClientRequest::CancelWaiting { jobs, reason } => {
+                self.cancel_jobs(link, id, &jobs, reason.as_ref(), Scheduler::cancel_waiting)
+            }
             ClientRequest::ForgetJobs { jobs, states } => self.forget_jobs(link, id, &jobs, &states),
             ClientRequest::Jobs(jobs) => self.list_jobs(link, id, &jobs),
             ClientRequest::JobDetails { jobs, part } => self.detail_jobs(link, id, &jobs, &part),
@@ -146,6 +152,7 @@ const fn needs_journal(request: &ClientRequest) -> bool {
             | ClientRequest::OpenJob(_)
             | ClientRequest::CloseJobs(_)
             | ClientRequest::CancelJobs { .. }
+            | ClientRequest::CancelWaiting { .. }
             | ClientRequest::ForgetJobs { .. }
             | ClientRequest::SetPolicy { .. }
             | ClientRequest::WaitJobs { .. }
@@ -163,6 +170,7 @@ const fn stands(request: &ClientRequest) -> bool {
     matches!(
         request,
         ClientRequest::CancelJobs { .. }
+            | ClientRequest::CancelWaiting { .. }
             | ClientRequest::WaitJobs { .. }
             | ClientRequest::WaitWorkers(_)
             | ClientRequest::Subscribe { .. }

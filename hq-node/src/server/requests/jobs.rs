@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use hq_core::{ClientReply, JobId, JobSpec, JobState, LinkId, Refusal, RequestId, Selector, Submit};
-use hq_scheduler::{Canceling, view::JobView};
+use hq_core::{ClientReply, JobId, JobSpec, JobState, LinkId, Refusal, RequestId, Selector, Submit, Tick};
+use hq_scheduler::{Canceling, Scheduler, view::JobView};
 
 use super::super::{ServerNode, check, client_session::Standing};
 
@@ -49,13 +49,14 @@ impl ServerNode {
         id: RequestId,
         jobs: &Selector,
         reason: Option<&String>,
+        cancel: impl Fn(&mut Scheduler, Tick, JobId, Option<String>) -> Canceling,
     ) -> Result<(), Refusal> {
         check::reason(reason)?;
         let jobs = self.named_jobs(jobs, |job| !job.counts.is_terminated())?;
         let mut outcomes = Vec::new();
         let mut tokens = BTreeSet::new();
         for job in jobs {
-            match self.scheduler.cancel(self.now, job, reason.cloned()) {
+            match cancel(&mut self.scheduler, self.now, job, reason.cloned()) {
                 Canceling::Done(outcome) => outcomes.push((job, outcome)),
                 Canceling::Pending(token) => _ = tokens.insert(token),
             }

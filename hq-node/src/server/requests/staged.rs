@@ -1,4 +1,4 @@
-use hq_core::{ClientReply, JobId, JobTarget, LinkId, Refusal, RequestId, Submit};
+use hq_core::{ClientReply, JobTarget, LinkId, Refusal, RequestId, Submit};
 
 use super::super::{ServerNode, check};
 
@@ -43,28 +43,5 @@ impl ServerNode {
         self.reply_durable(link, id, ClientReply::Submitted { job });
         self.step();
         Ok(())
-    }
-
-    pub(super) fn bind(&mut self, link: LinkId, id: RequestId, job: JobId) -> Result<(), Refusal> {
-        match self.scheduler.job(job) {
-            None => return Err(Refusal::NoJob(job)),
-            Some(view) if !view.is_open => return Err(Refusal::NotOpen(job)),
-            Some(_) => {}
-        }
-        if let Some(session) = self.clients.links.get_mut(&link) {
-            session.bound.insert(job);
-        }
-        self.reply(link, id, ClientReply::Done);
-        Ok(())
-    }
-
-    /// The link has ended: what was bound to it ends, unless it was closed.
-    pub(in super::super) fn unbind(&mut self, bound: impl IntoIterator<Item = JobId>) {
-        for job in bound {
-            if self.scheduler.job(job).is_some_and(|view| view.is_open) {
-                let _ = self.scheduler.cancel(self.now, job, Some("who submitted it is gone".to_owned()));
-                let _ = self.scheduler.close(self.now, job);
-            }
-        }
     }
 }
