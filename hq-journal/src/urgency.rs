@@ -28,6 +28,7 @@ impl Urgency {
             | Fact::TasksFinished { .. }
             | Fact::TaskFailed { .. }
             | Fact::TaskKilled { .. }
+            | Fact::TaskRetried { .. }
             | Fact::TasksCanceled { .. }
             | Fact::TasksAborted { .. }
             | Fact::QueueCreated { .. }
@@ -54,6 +55,7 @@ impl Urgency {
             | Fact::GrantReturned { .. }
             | Fact::GrantClosed { .. }
             | Fact::TaskStarted { .. }
+            | Fact::RetriesDue { .. }
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }

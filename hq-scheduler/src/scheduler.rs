@@ -111,6 +111,14 @@ impl Scheduler {
         let applied = self.state.apply(&record, fx);
         std::mem::swap(&mut fx.moved, &mut self.mind.moved);
         debug_assert_eq!(applied, Ok(()), "the core contradicts itself: {record:?}");
+        match &record.fact {
+            Fact::GrantClosed { grant } => _ = self.mind.spent.remove(grant),
+            Fact::WorkerLost { .. } | Fact::WorkerReturned { .. } => {
+                let state = &self.state;
+                self.mind.spent.retain(|grant| state.grants.contains_key(grant) || state.suspended.contains_key(grant));
+            }
+            _ => {}
+        }
         self.follow_workers(&record.fact, fx);
         self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
@@ -149,12 +157,13 @@ impl Scheduler {
             | Fact::TaskStarted { grant, .. }
             | Fact::TasksFinished { grant, .. }
             | Fact::TaskKilled { grant, .. }
+            | Fact::TaskRetried { grant: Some(grant), .. }
             | Fact::TaskFailed { grant: Some(grant), .. } => {
                 match fact {
                     Fact::GrantExtended { tasks, .. } => self.note_lane_got(*grant, tasks),
                     Fact::GrantReturned { tasks, .. } => self.note_lane_lost(*grant, tasks),
                     Fact::TasksFinished { ends, .. } => self.note_lane_lost(*grant, &ends.tasks),
-                    Fact::TaskKilled { task, .. } | Fact::TaskFailed { task, .. } => {
+                    Fact::TaskKilled { task, .. } | Fact::TaskFailed { task, .. } | Fact::TaskRetried { task, .. } => {
                         self.note_lane_lost(*grant, &[OrdinalRange::one(*task)])
                     }
                     _ => {}

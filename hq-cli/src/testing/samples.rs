@@ -131,6 +131,7 @@ fn task(number: u32, state: TaskState, workers: &[u32], start: u64, took: Option
         started: Some(started),
         ended: took.map(|took| WallTime(started.0 + took)),
         error: None,
+        delay: None,
     }
 }
 
@@ -142,6 +143,7 @@ fn detail(info: JobInfo, submit: Submit, tasks: Vec<TaskInfo>, rest: Vec<(TaskSt
         rest,
         workers: (1..=3).map(|id| (WorkerId(id), format!("worker{id}"))).collect(),
         server_uid: "asShcJ".into(),
+        delayed: None,
     }
 }
 
