@@ -409,6 +409,8 @@ pub struct JobDetail {
     pub workers: Vec<(WorkerId, String)>,
     /// For `%{SERVER_UID}`.
     pub server_uid: String,
+    /// Tasks that did not end well and are to be run again, but not yet; none where there is none.
+    pub delayed: Option<Delayed>,
 }
 
 /// A submit of a job.
@@ -439,6 +441,28 @@ pub struct TaskInfo {
     pub ended: Option<WallTime>,
     /// Why it failed.
     pub error: Option<String>,
+    /// Where it waits for a moment to be run again.
+    pub delay: Option<TaskDelay>,
+}
+
+/// A task that did not end well and is to be run again, but not yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskDelay {
+    /// Not before then.
+    pub until: WallTime,
+    /// How often its rules have let it run again, this time included.
+    pub retries: u32,
+    /// How its last run ended.
+    pub error: String,
+}
+
+/// Tasks of a job that wait for a moment to be run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delayed {
+    /// How many.
+    pub tasks: u64,
+    /// The first such moment.
+    pub next: WallTime,
 }
 
 /// A worker.

@@ -180,6 +180,19 @@ pub enum EventKind {
         /// The backend's name for it.
         allocation: String,
     },
+    /// A run did not end well, and its task is run again.
+    TaskRetried {
+        /// Its job.
+        job: JobId,
+        /// Its number.
+        task: TaskNumber,
+        /// How the run ended.
+        error: String,
+        /// The run; none where its worker was lost.
+        run: Option<FailedRun>,
+        /// Not before then.
+        until: WallTime,
+    },
 }
 
 /// A run that ended badly.
@@ -229,6 +242,7 @@ impl EventKind {
             | Self::TaskStarted { job, .. }
             | Self::TasksFinished { job, .. }
             | Self::TaskFailed { job, .. }
+            | Self::TaskRetried { job, .. }
             | Self::TasksCanceled { job, .. }
             | Self::TasksAborted { job, .. }
             | Self::TaskNotify { job, .. } => Some(*job),

@@ -17,12 +17,25 @@ pub struct Explanation {
     pub unmet: IdList,
     /// Those of the jobs that are not completed.
     pub jobs: IdList,
+    /// What it waits for where it did not end well and is to be run again.
+    pub delay: Option<Delay>,
     /// Its place among what waits; none where it is not in a queue.
     pub queue: Option<QueuePlace>,
     /// Who has places that this task could use: see [`Obstacle::Held`].
     pub blockers: Vec<Blocker>,
     /// All workers that are there, by id.
     pub workers: Vec<WorkerFit>,
+}
+
+/// A task that did not end well and is to be run again, but not yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delay {
+    /// Time until it may start.
+    pub left: Span,
+    /// How often its rules have let it run again, this time included.
+    pub retries: u32,
+    /// How its last run ended.
+    pub error: String,
 }
 
 /// Where a task stands that has not ended.
@@ -56,6 +69,8 @@ pub enum Standing {
         /// The worker; of a gang the main one.
         worker: WorkerId,
     },
+    /// It did not end well and is to be run again, but not yet: see [`Explanation::delay`].
+    Delayed,
 }
 
 /// Where a task is among those that wait for a place.

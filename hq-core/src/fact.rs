@@ -339,6 +339,29 @@ pub enum Fact {
     /// Several lanes of one class were opened in one go.
     #[serde(rename = "GM")]
     GrantsOpened(Box<OpenedLanes>),
+    /// A run did not end well, and its task is to be run again, with a new instance. Without a lane: its worker was lost,
+    /// and the task waits already.
+    #[serde(rename = "TA")]
+    TaskRetried {
+        /// The lane it leaves.
+        grant: Option<GrantId>,
+        /// The task.
+        task: Ordinal,
+        /// When the run began, if it did.
+        start: Option<Tick>,
+        /// The number of the rule that says so.
+        rule: u8,
+        /// Not before then.
+        until: Tick,
+        /// How the run ended.
+        error: String,
+    },
+    /// Tasks that were to be run again, but not before now.
+    #[serde(rename = "TD")]
+    RetriesDue {
+        /// Which.
+        tasks: Vec<OrdinalRange>,
+    },
 }
 
 impl Fact {

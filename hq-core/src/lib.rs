@@ -25,6 +25,7 @@ mod program;
 mod queue;
 mod ranges;
 pub mod resource;
+mod retry;
 mod rng;
 mod runs;
 mod snapshot;
@@ -37,11 +38,14 @@ mod worker;
 pub use amount::{Amount, ParseAmountError};
 pub use blob::Blob;
 pub use client::{
-    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, JobDetail, JobInfo, Refusal, Reply, Selector,
-    ServerInfo, StopOutcome, SubmitInfo, TaskInfo, TaskOutput, WallTime, WorkerInfo, WorkerRuntime,
+    Call, CancelOutcome, ClientReply, ClientRequest, CloseOutcome, Delayed, JobDetail, JobInfo, Refusal, Reply,
+    Selector, ServerInfo, StopOutcome, SubmitInfo, TaskDelay, TaskInfo, TaskOutput, WallTime, WorkerInfo,
+    WorkerRuntime,
 };
 pub use event::{Event, EventKind, FailedRun, FinishedTask};
-pub use explain::{Blocker, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit};
+pub use explain::{
+    Blocker, Delay, Explanation, Need, Obstacle, QueuePlace, Requirement, Standing, VariantFit, WorkerFit,
+};
 pub use fact::{End, Ends, Fact, Record};
 pub use hardware::{GpuState, HardwareState, NetworkCounters, Share};
 pub use idlist::{IdList, IdListError};
@@ -65,9 +69,12 @@ pub use resource::{
     Request, RequestError, ResourceDef, ResourceEntry, ResourceKind, ResourceName, ResourceParseError, Variants,
     WorkerResources,
 };
+pub use retry::{Backoff, ExitCodes, FailCause, Failure, RetryOn, RetryParseError, RetryRule, RetryTimes};
 pub use rng::Rng;
 pub use runs::Tangle;
-pub use snapshot::{PastRuns, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, TaskMark};
+pub use snapshot::{
+    PastRuns, RetryMark, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, TaskMark,
+};
 pub use submit::{DepKind, Deps, JobDep, JobTarget, Owner, Parts, Profile, Submit, TaskIds};
 pub use template::{Gap, Piece as ArgPiece, ProgramTemplate};
 pub use time::{ParseSpanError, Span, Tick};

@@ -79,8 +79,9 @@ pub struct DetailPage {
 impl JobDetail {
     /// Adds what a later piece tells of the same job.
     pub fn append(&mut self, piece: Self) {
-        let Self { info, submits, tasks, rest, workers, server_uid: _ } = piece;
+        let Self { info, submits, tasks, rest, workers, server_uid: _, delayed } = piece;
         self.info = info;
+        self.delayed = delayed;
         self.submits.extend::<Vec<SubmitInfo>>(submits);
         self.tasks.extend(tasks);
         for (state, ids) in rest {

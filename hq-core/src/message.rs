@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Blob, Channel, Epoch, GrantId, HardwareState, Instance, JobId, LossReason, OpenLanes, Ordinal,
-    OrdinalRange, Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
+    Allocation, Blob, Channel, Epoch, FailCause, Failure, GrantId, HardwareState, Instance, JobId, LossReason,
+    OpenLanes, Ordinal, OrdinalRange, Parts, Request, RunId, Span, SubmitId, WorkerConfig, WorkerId, idlist,
 };
 
 /// From the server to a worker.
@@ -328,4 +328,25 @@ pub enum Outcome {
     Failed(String),
     /// By the server's word.
     Killed,
+    /// Badly, and it is known of what. Since version 2.
+    FailedOf(Box<Failure>),
+}
+
+impl Outcome {
+    /// Badly, of that cause.
+    pub fn failed_of(cause: FailCause, error: impl Into<String>) -> Self {
+        match cause {
+            FailCause::Other => Self::Failed(error.into()),
+            cause => Self::FailedOf(Box::new(Failure { cause, error: error.into() })),
+        }
+    }
+
+    /// Why it ended badly, for people.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::FailedOf(failure) => Some(&failure.error),
+            Self::Finished | Self::Killed => None,
+        }
+    }
 }

@@ -93,6 +93,26 @@ pub struct TaskMark {
     /// The workers of its gang, the main one first.
     #[serde(rename = "g", default, skip_serializing_if = "Vec::is_empty")]
     pub gang: Vec<WorkerId>,
+    /// What its retries are.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Box<RetryMark>>,
+}
+
+/// What is known of a task that has not ended and did not end well before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryMark {
+    /// Numbers of rules, and how often they were used.
+    #[serde(rename = "n")]
+    pub used: Vec<(u8, u32)>,
+    /// It is not run before then.
+    #[serde(rename = "u")]
+    pub until: Option<Tick>,
+    /// How its last run ended.
+    #[serde(rename = "e")]
+    pub error: String,
+    /// Workers that were lost while they ran it, the first few.
+    #[serde(rename = "w")]
+    pub lost: Vec<WorkerId>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Blob, CrashLimit, IdList, JobId, JobSpec, Span, TaskNumber, Variants};
+use crate::{Blob, CrashLimit, IdList, JobId, JobSpec, RetryOn, RetryRule, RetryTimes, Span, TaskNumber, Variants};
 
 /// Tasks to be run, as one unit: an array is a few numbers, a graph is columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +128,9 @@ pub struct Profile {
     pub crash_limit: CrashLimit,
     /// Whether it has a temporary directory that callers expect to be gone after its end.
     pub task_dir: bool,
+    /// When it is run again after a run that did not end well; the first rule that is for a cause counts.
+    #[serde(default)]
+    pub retry: Vec<RetryRule>,
 }
 
 impl Profile {
@@ -141,7 +144,23 @@ impl Profile {
     fn weight(&self) -> usize {
         let entries = self.variants.iter().flat_map(|request| request.entries());
         let names: usize = entries.map(|entry| 32 + entry.resource.as_str().len()).sum();
-        64 + 64 * self.variants.iter().count() + names
+        let rules: usize = self.retry.iter().map(RetryRule::weight).sum();
+        64 + 64 * self.variants.iter().count() + names + rules
+    }
+
+    /// Whether its rules are few enough, and go together with its crash limit.
+    ///
+    /// # Errors
+    /// One line for people.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.retry.len() > RetryRule::COUNT_MAX || !self.retry.iter().all(RetryRule::is_small) {
+            return Err("a task can have at most 32 rules of retry, each with at most 64 ranges of exit codes");
+        }
+        let runs_twice = |rule: &RetryRule| rule.times != RetryTimes::Limit(0) && rule.on != RetryOn::NoStart;
+        if self.crash_limit == CrashLimit::NeverRestart && self.retry.iter().any(runs_twice) {
+            return Err("a task that must never be restarted (never-restart) cannot be retried");
+        }
+        Ok(())
     }
 
     /// Priority 0, no limits but the usual crash limit.
@@ -152,6 +171,7 @@ impl Profile {
             time_limit: None,
             crash_limit: CrashLimit::default(),
             task_dir: false,
+            retry: vec![],
         }
     }
 }
@@ -367,6 +387,7 @@ impl Submit {
         if self.after.len() > JobDep::COUNT_MAX {
             return Err("a submit can wait for at most 1024 jobs");
         }
+        self.profiles.iter().try_for_each(Profile::check)?;
         self.owner.check()
     }
 

@@ -126,6 +126,8 @@ pub enum LossReason {
     TimeLimitReached,
     /// The server it belonged to ended.
     ServerEnded,
+    /// It lives in a batch job and got a signal: the batch system wants it gone.
+    Interrupted,
 }
 
 impl LossReason {
@@ -134,11 +136,16 @@ impl LossReason {
         matches!(self, Self::ConnectionLost | Self::HeartbeatLost)
     }
 
+    /// Whether it went before anybody of us wanted it gone.
+    pub const fn is_unexpected(self) -> bool {
+        self.is_crash() || matches!(self, Self::Interrupted)
+    }
+
     /// In upper case, as tables show it.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Stopped => "STOPPED",
-            Self::ConnectionLost | Self::ServerEnded => "CONNECTION LOST",
+            Self::ConnectionLost | Self::ServerEnded | Self::Interrupted => "CONNECTION LOST",
             Self::HeartbeatLost => "HEARTBEAT LOST",
             Self::IdleTimeout => "IDLE TIMEOUT",
             Self::TimeLimitReached => "TIME LIMIT REACHED",

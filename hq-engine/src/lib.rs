@@ -68,8 +68,9 @@ pub use scaling::{AllocationQueue, BatchWorkers};
 
 // What an embedder meets in signatures.
 pub use hq_core::{
-    BatchJob, CancelOutcome, CrashLimit, Event, EventKind, Explanation, JobId, JobInfo, JobState, Obstacle, Owner, Pin,
-    Request, Span, Standing, TaskCounts, TaskNumber, TaskState, WorkerId, WorkerInfo,
+    Backoff, BatchJob, CancelOutcome, CrashLimit, Event, EventKind, ExitCodes, Explanation, JobId, JobInfo, JobState,
+    Obstacle, Owner, Pin, Request, RetryOn, RetryRule, RetryTimes, Span, Standing, TaskCounts, TaskNumber, TaskState,
+    WorkerId, WorkerInfo,
 };
 pub use hq_journal::{Condensed, RepairError, Repaired};
 pub use hq_scheduler::autoscale::ScaleKnobs;

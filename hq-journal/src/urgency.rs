@@ -29,6 +29,7 @@ impl Urgency {
             | Fact::TasksFinished { .. }
             | Fact::TaskFailed { .. }
             | Fact::TaskKilled { .. }
+            | Fact::TaskRetried { .. }
             | Fact::TasksCanceled { .. }
             | Fact::TasksAborted { .. }
             | Fact::QueueCreated { .. }
@@ -55,6 +56,7 @@ impl Urgency {
             | Fact::GrantReturned { .. }
             | Fact::GrantClosed { .. }
             | Fact::TaskStarted { .. }
+            | Fact::RetriesDue { .. }
             | Fact::AllocationQueued { .. }
             | Fact::AllocationStarted { .. }
             | Fact::AllocationEnded { .. }

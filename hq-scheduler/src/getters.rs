@@ -1,11 +1,11 @@
 //! What can be asked, without a side effect.
 
-use hq_core::{GrantId, JobId, LossReason, Ordinal, TaskNumber, TaskState, WorkerId, WorkerRuntime};
+use hq_core::{GrantId, JobId, LossReason, Ordinal, TaskNumber, TaskState, Tick, WorkerId, WorkerRuntime};
 
 use crate::{
     Scheduler,
     state::{AwayWorker, Job, LostWorker, Worker},
-    view::{JobView, TaskView, WorkerView},
+    view::{DelayView, JobView, TaskView, WorkerView},
 };
 
 impl Scheduler {
@@ -61,6 +61,25 @@ impl Scheduler {
             started: shown.map(|entry| entry.start),
             ended: shown.filter(|_| state.is_end()).map(|entry| entry.start.after(entry.took)),
             error: self.state.records.error(task),
+            delay: self.delay(task),
+        })
+    }
+
+    /// What a task waits for that is to be run again, but not yet.
+    pub(crate) fn delay(&self, task: Ordinal) -> Option<DelayView<'_>> {
+        let known = self.state.records.retries.get(task)?;
+        let retries = known.used.iter().fold(0, |sum: u32, (_, n)| sum.saturating_add(*n));
+        Some(DelayView { until: known.until?, retries, error: &known.error })
+    }
+
+    /// How many tasks of a job wait for a moment to be run again, and the first such moment.
+    pub fn delayed(&self, job: JobId) -> Option<(u64, Tick)> {
+        let bases = self.state.jobs.get(&job).into_iter().flat_map(|job| &job.submits);
+        let ranges = bases.map(|base| self.state.range_of(*base));
+        let moments = ranges.flat_map(|range| self.state.records.retries.delayed_in(range)).map(|(_, until)| until);
+        moments.fold(None, |found, until| {
+            let (n, first) = found.unwrap_or((0, until));
+            Some((n + 1, first.min(until)))
         })
     }
 
@@ -153,7 +172,7 @@ impl Scheduler {
         }
     }
 
-    fn last_task(&self, last: Option<(Ordinal, hq_core::Tick)>) -> Option<(JobId, TaskNumber, hq_core::Tick)> {
+    fn last_task(&self, last: Option<(Ordinal, Tick)>) -> Option<(JobId, TaskNumber, Tick)> {
         let (task, at) = last?;
         let (job, number) = self.locate(task)?;
         Some((job, number, at))

@@ -44,6 +44,7 @@ mod pieces;
 pub mod policy;
 pub mod pool;
 mod popular;
+mod retry;
 mod rooms;
 mod round;
 mod salvage;

@@ -26,6 +26,8 @@ pub(crate) struct Mind {
     pub(crate) lanes: BTreeMap<GrantId, LaneMind>,
     /// Lanes whose backlog may want more, or that may be over.
     pub(crate) hungry: BTreeSet<GrantId>,
+    /// Lanes in which a task ran that is to be run again: they get no more.
+    pub(crate) spent: BTreeSet<GrantId>,
     pub(crate) deep: Deep,
     pub(crate) lanes_of_submit: LanesOfSubmit,
     pub(crate) lanes_of_class: BTreeMap<ClassId, u64>,

@@ -109,19 +109,12 @@ impl Scheduler {
             held |= end.outcome != Outcome::Finished;
             let fact = match &end.outcome {
                 _ if ended => Fact::TaskKilled { grant, task: end.task },
-                Outcome::Failed(error) => Fact::TaskFailed {
-                    grant: Some(grant),
-                    task: end.task,
-                    start: Some(times.start),
-                    error: error.clone(),
-                },
-                Outcome::Killed | Outcome::Finished => Fact::TaskFailed {
-                    grant: Some(grant),
-                    task: end.task,
-                    start: Some(times.start),
-                    error: "The task was killed by its worker.".to_owned(),
-                },
+                outcome => self.after_failure(now, grant, end.task, times.start, outcome),
             };
+            if let Fact::TaskRetried { .. } = fact {
+                // A task runs in a lane once: its worker knows which it was given, and so is a run named.
+                self.mind.spent.insert(grant);
+            }
             self.emit(now, fact, fx);
         }
         self.book_finished(now, grant, &mut finished, fx);

@@ -73,6 +73,10 @@ impl Salvager {
                 let is_known = self.state.submit_of(task).is_some();
                 is_known.then_some(Fact::TaskFailed { grant: None, task, start, error })
             }
+            Fact::TaskRetried { task, start, rule, until, error, .. } => {
+                let is_known = self.state.submit_of(task).is_some();
+                is_known.then_some(Fact::TaskRetried { grant: None, task, start, rule, until, error })
+            }
             Fact::Submitted { job, base, submit } => {
                 let is_sound = base.0 >= self.state.next_ordinal && self.is_sound(job, &submit);
                 is_sound.then_some(Fact::Submitted { job, base, submit })

@@ -114,6 +114,14 @@ impl Scheduler {
         if !fx.gone.is_empty() {
             self.forget_classes(std::mem::take(&mut fx.gone));
         }
+        match &record.fact {
+            Fact::GrantClosed { grant } => _ = self.mind.spent.remove(grant),
+            Fact::WorkerLost { .. } | Fact::WorkerReturned { .. } => {
+                let state = &self.state;
+                self.mind.spent.retain(|grant| state.grants.contains_key(grant) || state.suspended.contains_key(grant));
+            }
+            _ => {}
+        }
         self.follow_workers(&record.fact, fx);
         self.follow_lanes(at, &record.fact);
         self.actions.push_back(Action::Record(record.fact));
@@ -152,12 +160,13 @@ impl Scheduler {
             | Fact::TaskStarted { grant, .. }
             | Fact::TasksFinished { grant, .. }
             | Fact::TaskKilled { grant, .. }
+            | Fact::TaskRetried { grant: Some(grant), .. }
             | Fact::TaskFailed { grant: Some(grant), .. } => {
                 match fact {
                     Fact::GrantExtended { tasks, .. } => self.note_lane_got(*grant, tasks),
                     Fact::GrantReturned { tasks, .. } => self.note_lane_lost(*grant, tasks),
                     Fact::TasksFinished { ends, .. } => self.note_lane_lost(*grant, &ends.tasks),
-                    Fact::TaskKilled { task, .. } | Fact::TaskFailed { task, .. } => {
+                    Fact::TaskKilled { task, .. } | Fact::TaskFailed { task, .. } | Fact::TaskRetried { task, .. } => {
                         self.note_lane_lost(*grant, &[OrdinalRange::one(*task)])
                     }
                     _ => {}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hq_core::{CrashLimit, Fact, JobId, Ordinal, TaskState, Tick};
+use hq_core::{Fact, JobId, Ordinal, TaskState, Tick};
 
 use crate::{
     Scheduler,
@@ -30,8 +30,8 @@ impl Scheduler {
             for base in barred {
                 self.abort_barred(now, base, &mut next);
             }
-            for task in bereft {
-                self.check_crashes(now, task, &mut next);
+            for (task, reason) in bereft {
+                self.check_loss(now, task, reason, &mut next);
             }
             for job in failed {
                 self.check_max_fails(now, job, &mut next);
@@ -57,25 +57,6 @@ impl Scheduler {
         if !tasks.is_empty() {
             self.emit(now, Fact::TasksAborted { tasks: tasks.iter().collect() }, fx);
         }
-    }
-
-    fn check_crashes(&mut self, now: Tick, task: Ordinal, fx: &mut Effects) {
-        let Some((base, submit)) = self.state.submit_of(task) else { return };
-        if self.state.task_state(task) != Some(TaskState::Waiting) {
-            return;
-        }
-        let crashes = self.state.records.crashes(task);
-        let error = match submit.submit.profile(task.0 - base.0).crash_limit {
-            CrashLimit::NeverRestart => {
-                "The task was running on a worker that was lost, and it must not be restarted (never-restart)."
-                    .to_owned()
-            }
-            CrashLimit::Limit(limit) if crashes >= limit => {
-                format!("The task was running on a lost worker {crashes} times, which is its crash limit ({limit}).")
-            }
-            CrashLimit::Limit(_) | CrashLimit::Unlimited => return,
-        };
-        self.emit(now, Fact::TaskFailed { grant: None, task, start: None, error }, fx);
     }
 
     fn check_max_fails(&mut self, now: Tick, job_id: JobId, fx: &mut Effects) {

@@ -11,6 +11,7 @@ impl Scheduler {
         self.call_back_late_lanes(now);
         self.release_late(now);
         self.look_again(now);
+        self.end_delays(now);
         if self.mind.withdrawals.values().next().is_some_and(|withdrawal| withdrawal.deadline <= now) {
             self.settle(now, Effects::default());
         }
@@ -21,7 +22,8 @@ impl Scheduler {
         let idle = self.mind.idle.next();
         let limit = self.mind.limits.first().map(|(at, _)| *at);
         let withdrawal = self.mind.withdrawals.values().next().map(|withdrawal| withdrawal.deadline);
-        [idle, limit, withdrawal, self.mind.held_until, self.mind.moves_at].into_iter().flatten().min()
+        let delay = self.state.records.retries.next();
+        [idle, limit, withdrawal, delay, self.mind.held_until, self.mind.moves_at].into_iter().flatten().min()
     }
 
     fn stop_idle(&mut self, now: Tick) {

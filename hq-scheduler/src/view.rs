@@ -54,6 +54,19 @@ pub struct TaskView<'a> {
     pub ended: Option<Tick>,
     /// Why it failed.
     pub error: Option<&'a str>,
+    /// Where it waits for a moment to be run again.
+    pub delay: Option<DelayView<'a>>,
+}
+
+/// A task that did not end well and is to be run again, but not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayView<'a> {
+    /// Not before then.
+    pub until: Tick,
+    /// How often its rules have let it run again.
+    pub retries: u32,
+    /// How its last run ended.
+    pub error: &'a str,
 }
 
 /// Neighbouring tasks of one submit.

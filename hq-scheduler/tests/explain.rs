@@ -113,6 +113,7 @@ fn show(explanation: &Explanation) -> String {
         Standing::Dependencies => format!("waits for {}", explanation.unmet),
         Standing::Backlog { worker, ahead, .. } => format!("{ahead} before it on worker {worker}"),
         Standing::Withdrawn => "ends".to_owned(),
+        Standing::Delayed => "delayed".to_owned(),
         Standing::Suspended { worker } => format!("suspended on {worker}"),
         Standing::Infeasible => "infeasible".to_owned(),
         Standing::NoRoom => "no room".to_owned(),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use common::{Bench, blob, body, failed, file, is_alive, lane, order, pid_in, program, same, shell, until};
-use hq_core::{Blob, OnClose, Outcome, ProgramBody, ProgramSpec, Stdio};
+use hq_core::{Blob, FailCause, OnClose, Outcome, ProgramBody, ProgramSpec, Stdio};
 use hq_node::StopHow;
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -266,12 +266,15 @@ fn a_task_directory_lives_as_long_as_its_task() {
     assert_eq!(at("mkdir -p $HQ_TASK_DIR/a/b; chmod 0 $HQ_TASK_DIR/a/b $HQ_TASK_DIR/a"), Outcome::Finished);
     assert_eq!(at("rmdir $HQ_TASK_DIR"), Outcome::Finished);
     assert_eq!(at("exec no-such-program"), failed("Program terminated with exit code 127."));
-    assert_eq!(at("echo why > $HQ_ERROR_FILENAME; exit 1"), failed("why\n"));
+    assert_eq!(at("echo why > $HQ_ERROR_FILENAME; exit 1"), Outcome::failed_of(FailCause::Exit(1), "why\n"));
     assert_eq!(at("echo why > $HQ_ERROR_FILENAME"), Outcome::Finished);
-    assert_eq!(at(": > $HQ_ERROR_FILENAME; kill $$"), failed("Task created an error file, but it is empty"));
+    assert_eq!(
+        at(": > $HQ_ERROR_FILENAME; kill $$"),
+        Outcome::failed_of(FailCause::Signal(15), "Task created an error file, but it is empty")
+    );
     assert_eq!(at("mkfifo $HQ_ERROR_FILENAME; exit 2"), failed("Program terminated with exit code 2."));
     let spec = ProgramSpec { task_dir: true, ..program(&["no-such-program"], dir.path()) };
-    assert!(matches!(bench.run_spec(spec), Outcome::Failed(_)));
+    assert!(bench.run_spec(spec).error().is_some());
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
 }
 
@@ -419,7 +422,7 @@ fn dropping_the_runner_kills_and_tells() {
     let pid = pid_in(&dir.path().join("main"));
     let bench = bench.without_runner();
     assert!(!is_alive(pid));
-    assert!(matches!(bench.end_of(run), Outcome::Failed(_)));
+    assert!(bench.end_of(run).error().is_some());
 }
 
 /// In a container, the session of a worker is often one from outside of its PID namespace, which the kernel gives as 0.

@@ -4,9 +4,9 @@
 use std::{collections::BTreeMap, fmt::Write, fs, sync::Arc};
 
 use hq_core::{
-    Allocation, Amount, BatchJob, Blob, Channel, Epoch, FromWorker, GpuState, GrantId, GrantedResource, HardwareState,
-    Instance, JobId, LaneReport, LossReason, NetworkCounters, OnServerLost, Open, OpenLane, OpenLanes, Ordinal,
-    OrdinalRange, Outcome, Parts, Piece, Report, Request, ResourceName, RunEnd, RunId, RunOutput, Share, Span,
+    Allocation, Amount, BatchJob, Blob, Channel, Epoch, FailCause, FromWorker, GpuState, GrantId, GrantedResource,
+    HardwareState, Instance, JobId, LaneReport, LossReason, NetworkCounters, OnServerLost, Open, OpenLane, OpenLanes,
+    Ordinal, OrdinalRange, Outcome, Parts, Piece, Report, Request, ResourceName, RunEnd, RunId, RunOutput, Share, Span,
     SubmitBody, SubmitId, ToWorker, WallTime, Welcome, Work, WorkRun, WorkerConfig, WorkerId, WorkerResources, idlist,
 };
 use hq_transport::{
@@ -106,6 +106,17 @@ fn from_worker() -> Vec<(u16, &'static str, FromWorker)> {
     let end = |task, outcome| RunEnd { task: Ordinal(task), age: Span(5), took: Span::secs(1), outcome };
     let ended = vec![end(1, Outcome::Finished), end(2, Outcome::Failed("bad".to_owned())), end(3, Outcome::Killed)];
     let lane = LaneReport { grant: GRANT, ended, started: Some((Ordinal(4), Span(9))) };
+    let causes = [
+        FailCause::Exit(75),
+        FailCause::Signal(9),
+        FailCause::OutOfMemory,
+        FailCause::TimeLimit,
+        FailCause::NoStart,
+        FailCause::Crash,
+        FailCause::Preempted,
+    ];
+    let ended = (1..).zip(causes).map(|(task, cause)| end(task, Outcome::failed_of(cause, "bad"))).collect();
+    let causes = LaneReport { grant: GRANT, ended, started: None };
     let gpu = GpuState { id: "0000:01:00.0".to_owned(), processor: Share(5_000), memory: Share(1) };
     let state = HardwareState {
         at: WallTime(1 << 50),
@@ -125,6 +136,8 @@ fn from_worker() -> Vec<(u16, &'static str, FromWorker)> {
         (1, "leaving", FromWorker::Leaving { reason: LossReason::TimeLimitReached }),
         (2, "notify", FromWorker::Notify { run: RUN, message: "half".to_owned() }),
         (2, "overview", FromWorker::Overview(Box::new(state))),
+        (2, "causes", FromWorker::Report(Report { seq: 10, lanes: vec![causes] })),
+        (2, "interrupted", FromWorker::Leaving { reason: LossReason::Interrupted }),
         (2, "output", FromWorker::Output(RunOutput { run: RUN, session: 300, channel, offset: 1 << 33, data })),
     ]
 }

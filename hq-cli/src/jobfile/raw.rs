@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use hq_core::DepKind;
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
+    de::{MapAccess, SeqAccess, Visitor},
 };
 use toml::{Spanned, Value};
 
@@ -31,6 +32,10 @@ pub(super) struct Task {
     pub(super) id: Option<Spanned<u32>>,
     /// Of a task.
     pub(super) deps: Option<Spanned<Vec<Spanned<u32>>>>,
+    /// Of a task: those that have to end, however.
+    pub(super) deps_any: Option<Spanned<Vec<Spanned<u32>>>>,
+    /// Of a task: those that have to fail.
+    pub(super) deps_failed: Option<Spanned<Vec<Spanned<u32>>>>,
     /// Of an array.
     pub(super) ids: Option<Spanned<String>>,
     /// Of an array.
@@ -51,6 +56,50 @@ pub(super) struct Task {
     #[serde(default)]
     pub(super) priority: i32,
     pub(super) crash_limit: Option<Spanned<Value>>,
+    pub(super) retry: Option<Spanned<Rules>>,
+}
+
+/// Rules of retry: one as a text, or a list of them.
+#[derive(Debug)]
+pub(super) enum Rules {
+    One(String),
+    Several(Vec<Spanned<String>>),
+}
+
+impl<'de> Deserialize<'de> for Rules {
+    // Not derived: what serde tries one after the other has no places.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Rules;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rule such as \"exit=75:3:10s..5m\", or a list of rules")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Rules, E> {
+                Ok(Rules::One(text.to_owned()))
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<Rules, S::Error> {
+                let mut rules = Vec::new();
+                while let Some(rule) = seq.next_element()? {
+                    rules.push(rule);
+                }
+                Ok(Rules::Several(rules))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl Task {
+    /// All that it waits for, and for which end of it.
+    pub(super) fn edges(&self) -> impl Iterator<Item = (&Spanned<u32>, DepKind)> {
+        let kinds =
+            [(&self.deps, DepKind::Success), (&self.deps_any, DepKind::AnyEnd), (&self.deps_failed, DepKind::Failure)];
+        kinds.into_iter().flat_map(|(list, kind)| list.iter().flat_map(Spanned::get_ref).map(move |on| (on, kind)))
+    }
 }
 
 /// Where an output goes: a text, or a table of texts.

@@ -95,7 +95,9 @@ impl Reader<'_> {
     fn array(&mut self, array: &Spanned<raw::Task>, target: JobTarget) -> Result<Submit, Bad> {
         let raw = array.get_ref();
         not_here(raw.id.as_ref().map(Spanned::span), "id", "an array has `ids`")?;
-        not_here(raw.deps.as_ref().map(Spanned::span), "deps", "tasks of an array wait for nothing")?;
+        for (deps, key) in [(&raw.deps, "deps"), (&raw.deps_any, "deps_any"), (&raw.deps_failed, "deps_failed")] {
+            not_here(deps.as_ref().map(Spanned::span), key, "tasks of an array wait for nothing")?;
+        }
         let entries = raw.entries.as_ref().map(|entries| (entries.get_ref(), entries.span()));
         let ids = match (&raw.ids, &entries) {
             (None, None) => return Err(Bad::new(array.span(), "An array needs `ids` or `entries`")),
@@ -143,8 +145,8 @@ impl Reader<'_> {
             let (NoOrder::Twice(index, _) | NoOrder::Missing(index, ..) | NoOrder::Cycle(index, ..)) = error;
             let raw = tasks.get(index).map(Spanned::get_ref);
             let dep = |raw: &raw::Task, on: Option<TaskNumber>| {
-                let deps = raw.deps.iter().flat_map(Spanned::get_ref);
-                deps.into_iter().find(|dep| Some(TaskNumber(*dep.get_ref())) == on).map(Spanned::span)
+                let mut deps = raw.edges().map(|(dep, _)| dep);
+                deps.find(|dep| Some(TaskNumber(*dep.get_ref())) == on).map(Spanned::span)
             };
             let key = raw.and_then(|raw| match &error {
                 NoOrder::Twice(..) => raw.id.as_ref().map(Spanned::span),
@@ -161,7 +163,7 @@ impl Reader<'_> {
             parts.push(encode(&spec, span(*index))?);
         }
         let whole = |what: &str| Bad::new(0..0, format!("{what}: divide the file"));
-        let rows = sorted.iter().map(|index| nodes[*index].1.iter().map(|on| (*on, DepKind::Success)));
+        let rows = sorted.iter().map(|index| edges(tasks[*index].get_ref()));
         let deps = Deps::new(rows).ok_or_else(|| whole("there are too many dependencies"))?;
         let parts = Parts::new(parts).ok_or_else(|| whole("the tasks are too large together"))?;
         let numbers = sorted.iter().map(|index| nodes[*index].0.0);
@@ -216,8 +218,11 @@ impl Reader<'_> {
             time_limit: raw.time_limit.as_ref().map(values::span).transpose()?,
             crash_limit: raw.crash_limit.as_ref().map(values::crash_limit).transpose()?.unwrap_or_default(),
             task_dir: raw.task_dir,
+            retry: raw.retry.as_ref().map(values::retry).transpose()?.unwrap_or_default(),
             ..Profile::new(values::variants(&raw.requests)?)
         };
+        let rules = || raw.retry.as_ref().map_or_else(|| raw.command.span(), Spanned::span);
+        profile.check().map_err(|reason| Bad::new(rules(), reason))?;
         Ok((profile, spec))
     }
 
@@ -275,6 +280,14 @@ fn not_here(span: Option<Range<usize>>, key: &str, why: &str) -> Result<(), Bad>
     span.map_or(Ok(()), |span| Err(Bad::new(span, format!("unknown field `{key}` here: {why}"))))
 }
 
+/// What a task waits for, each edge once.
+fn edges(raw: &raw::Task) -> Vec<(TaskNumber, DepKind)> {
+    let mut edges: Vec<_> = raw.edges().map(|(on, kind)| (TaskNumber(*on.get_ref()), kind)).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
 /// The numbers of tasks; those that have none follow the largest one given.
 fn numbered(tasks: &[Spanned<raw::Task>]) -> Result<Vec<Node>, Bad> {
     let given = |task: &Spanned<raw::Task>| task.get_ref().id.as_ref().map(|id| *id.get_ref());
@@ -291,10 +304,13 @@ fn numbered(tasks: &[Spanned<raw::Task>]) -> Result<Vec<Node>, Bad> {
                 last
             }
         };
-        let deps = raw.deps.iter().flat_map(Spanned::get_ref);
-        let mut deps: Vec<TaskNumber> = deps.map(|on| TaskNumber(*on.get_ref())).collect();
-        deps.sort_unstable();
-        deps.dedup();
+        let deps = edges(raw);
+        if let Some(twice) = deps.windows(2).find(|two| two[0].0 == two[1].0).map(|two| two[1]) {
+            let found = raw.edges().find(|(on, kind)| (TaskNumber(*on.get_ref()), *kind) == twice);
+            let span = found.map_or_else(|| task.span(), |(on, _)| on.span());
+            return Err(Bad::new(span, format!("task {number} waits for task {} in more than one way", twice.0)));
+        }
+        let deps = deps.into_iter().map(|(on, _)| on).collect();
         nodes.push((TaskNumber(number), deps));
     }
     Ok(nodes)

@@ -1,7 +1,8 @@
 //! Values of keys.
 
 use hq_core::{
-    Amount, Blob, CrashLimit, OnClose, Policy, Quantity, Request, ResourceEntry, ResourceName, Span, Stdio, Variants,
+    Amount, Blob, CrashLimit, OnClose, Policy, Quantity, Request, ResourceEntry, ResourceName, RetryRule, Span, Stdio,
+    Variants,
 };
 use toml::{Spanned, Value};
 
@@ -93,6 +94,15 @@ pub(super) fn crash_limit(value: &Spanned<Value>) -> Result<CrashLimit, Bad> {
         _ => String::new(),
     };
     parse::crash_limit(&text).map_err(|reason| Bad::new(value.span(), reason))
+}
+
+/// When a task is run again.
+pub(super) fn retry(rules: &Spanned<raw::Rules>) -> Result<Vec<RetryRule>, Bad> {
+    let rule = |text: &str, span| RetryRule::parse(text).map_err(|error| Bad::inside(span, error.at, error.reason));
+    match rules.get_ref() {
+        raw::Rules::One(text) => Ok(vec![rule(text, rules.span())?]),
+        raw::Rules::Several(list) => list.iter().map(|text| rule(text.get_ref(), text.span())).collect(),
+    }
 }
 
 /// Where an output goes; into `stream`, if there is one, where nothing is said.

@@ -24,5 +24,5 @@ pub(crate) use stdio::{StdioArg, StdioParser};
 pub(crate) use sweep::{Sweep, sweep};
 pub(crate) use values::{
     cpus_definition, human_span, ids, job_name, min_utilization, party, positive_span, quantity, reason,
-    resource_definition, resource_entry, span, weight,
+    resource_definition, resource_entry, retry_rule, span, weight,
 };

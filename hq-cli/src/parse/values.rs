@@ -1,8 +1,8 @@
 //! Readers of option values: each returns what is wrong as text for clap.
 
-use hq_core::{Amount, IdList, Owner, Quantity, Request, ResourceDef, ResourceEntry, Span};
+use hq_core::{Amount, IdList, Owner, Quantity, Request, ResourceDef, ResourceEntry, RetryRule, Span};
 
-use super::caret::{ids_error, resource_error};
+use super::caret::{ids_error, resource_error, with_caret};
 
 /// A length of time.
 pub(crate) fn span(text: &str) -> Result<Span, String> {
@@ -35,6 +35,11 @@ pub(crate) fn quantity(text: &str) -> Result<Quantity, String> {
 /// How much of which resource is wanted, e.g. `gpus=0.5`.
 pub(crate) fn resource_entry(text: &str) -> Result<ResourceEntry, String> {
     ResourceEntry::parse(text).map_err(|error| resource_error(&error))
+}
+
+/// When tasks are run again, e.g. `exit=75:3:10s..5m`.
+pub(crate) fn retry_rule(text: &str) -> Result<RetryRule, String> {
+    RetryRule::parse(text).map_err(|error| with_caret(&error.text, error.at, &error.reason))
 }
 
 /// What a worker has of a resource, e.g. `gpus=[0,1]`.

@@ -131,6 +131,7 @@ fn task(number: u32, state: TaskState, workers: &[u32], start: u64, took: Option
         started: Some(started),
         ended: took.map(|took| WallTime(started.0 + took)),
         error: None,
+        delay: None,
     }
 }
 
@@ -142,6 +143,7 @@ fn detail(info: JobInfo, submit: Submit, tasks: Vec<TaskInfo>, rest: Vec<(TaskSt
         rest,
         workers: (1..=3).map(|id| (WorkerId(id), format!("worker{id}"))).collect(),
         server_uid: "asShcJ".into(),
+        delayed: None,
     }
 }
 
@@ -265,6 +267,7 @@ pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
     };
     let explained = |workers| Explanation {
         standing: Standing::Infeasible,
+        delay: None,
         dependencies: 0,
         jobs: IdList::default(),
         unmet: IdList::default(),

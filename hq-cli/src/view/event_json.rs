@@ -14,6 +14,8 @@ use super::{
     requests::quantity_json,
     worker_json::resources,
 };
+use crate::output::rfc3339;
+
 /// Turns events into the lines that readers of event logs know, each task by itself.
 ///
 /// It remembers which runs were said to have started: of what starts and ends between two reports of its worker, the
@@ -105,6 +107,16 @@ impl EventLines {
                 let failed = typed("task-failed", json!({ "job": job, "task": task, "error": error }));
                 lines.push(EventLine::one(at, failed));
             }
+            EventKind::TaskRetried { job, task, error, run, until } => {
+                if let Some(run) = run
+                    && !self.started.remove(&(*job, *task, run.instance))
+                {
+                    let start = started(*job, *task, run.instance, run.variant, &run.workers);
+                    lines.push(EventLine::one(run.started, typed("task-started", start)));
+                }
+                let again = json!({ "job": job, "task": task, "error": error, "until": rfc3339(*until) });
+                lines.push(EventLine::one(at, typed("task-retried", again)));
+            }
             EventKind::TasksCanceled { job, tasks } => {
                 lines.push(EventLine::many(at, "task-canceled", *job, tasks.clone()));
             }
@@ -162,7 +174,7 @@ fn started(job: JobId, task: TaskNumber, instance: Instance, variant: u8, worker
 const fn loss(reason: LossReason) -> &'static str {
     match reason {
         LossReason::Stopped => "Stopped",
-        LossReason::ConnectionLost | LossReason::ServerEnded => "ConnectionLost",
+        LossReason::ConnectionLost | LossReason::ServerEnded | LossReason::Interrupted => "ConnectionLost",
         LossReason::HeartbeatLost => "HeartbeatLost",
         LossReason::IdleTimeout => "IdleTimeout",
         LossReason::TimeLimitReached => "TimeLimitReached",

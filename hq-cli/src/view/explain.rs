@@ -3,12 +3,16 @@ use hq_core::{
 };
 use serde_json::{Value, json};
 
+use super::why::delayed;
 use crate::output::{Align, Cell, Table};
 
 /// What callers compare to the byte: whether the task is ready, which workers could run it if they had nothing else to
 /// do, and what it needs of each.
 pub(crate) fn explanation(job: JobId, task: TaskNumber, explanation: &Explanation) -> (Vec<String>, Option<Table>) {
-    let lines = vec![readiness(job, task, explanation), runnable(explanation)];
+    let mut lines = vec![readiness(job, task, explanation), runnable(explanation)];
+    if explanation.delay.is_some() {
+        lines.push(format!("It {}", delayed(explanation.delay.as_ref())));
+    }
     (lines, (!explanation.workers.is_empty()).then(|| table(explanation)))
 }
 
@@ -104,14 +108,15 @@ pub(crate) fn explanation_json(job: JobId, task: TaskNumber, explanation: &Expla
         let variant = |variant: &hq_core::VariantFit| variant.requirements.iter().filter_map(item).collect::<Value>();
         json!({ "worker_id": fit.worker, "variants": fit.variants.iter().map(variant).collect::<Value>() })
     };
-    json!({
-        "task_id": { "job_id": job, "job_task_id": task },
-        "explanation": {
-            "n_task_deps": explanation.dependencies,
-            "n_waiting_deps": explanation.unmet.len() + explanation.jobs.len(),
-            "workers": explanation.workers.iter().map(worker).collect::<Value>(),
-        },
-    })
+    let mut told = json!({
+        "n_task_deps": explanation.dependencies,
+        "n_waiting_deps": explanation.unmet.len() + explanation.jobs.len(),
+        "workers": explanation.workers.iter().map(worker).collect::<Value>(),
+    });
+    if let Some(delay) = &explanation.delay {
+        told["retry"] = json!({ "after": span_json(delay.left), "count": delay.retries, "error": delay.error });
+    }
+    json!({ "task_id": { "job_id": job, "job_task_id": task }, "explanation": told })
 }
 
 fn item(requirement: &Requirement) -> Option<Value> {

@@ -1,4 +1,6 @@
-use hq_core::{JobDetail, JobInfo, ProgramSpec, Submit, TaskCounts, TaskInfo, TaskState, WallTime};
+use hq_core::{
+    Delayed, JobDetail, JobInfo, Profile, ProgramSpec, Span, Submit, TaskCounts, TaskInfo, TaskState, WallTime,
+};
 
 use super::{
     host_names,
@@ -67,6 +69,9 @@ pub(crate) fn job_details(outline: &JobOutline, now: WallTime) -> Table {
             n => format!("{n}; Ids: {}", all_ids_text(detail)),
         },
     );
+    if let Some(delayed) = &detail.delayed {
+        table.entry("To be retried", delayed_tasks(delayed, now));
+    }
     table.entry("Workers", workers(detail));
     let mut submit_dir = None;
     if let [one] = &detail.submits[..] {
@@ -103,6 +108,24 @@ fn array(table: &mut Table, detail: &JobDetail, submit: &Submit, spec: &ProgramS
     table.entry("Working directory", lossy(&paths.cwd));
     table.entry("Task time limit", Cell::or_none(profile.time_limit));
     table.entry("Crash limit", profile.crash_limit.to_string());
+    if !profile.retry.is_empty() {
+        table.entry("Retry", retry_rules(profile));
+    }
+}
+
+/// Rules of retry, one in a line.
+pub(super) fn retry_rules(profile: &Profile) -> Cell {
+    profile.retry.iter().map(ToString::to_string).collect()
+}
+
+/// How many tasks wait for a moment to be run again, and how long it is until the first one.
+fn delayed_tasks(delayed: &Delayed, now: WallTime) -> String {
+    format!("{} (the first in {})", delayed.tasks, time_left(delayed.next, now))
+}
+
+/// Whole seconds until a moment, rounded up.
+pub(super) const fn time_left(until: WallTime, now: WallTime) -> Span {
+    Span(until.0.saturating_sub(now.0).div_ceil(1_000_000) * 1_000_000)
 }
 
 /// The label where there is one task, else a bar and a line for each state that occurs.

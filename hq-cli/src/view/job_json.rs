@@ -75,6 +75,10 @@ pub(crate) fn task_json(detail: &JobDetail, row: &TaskRow<'_>) -> Value {
     if let Some(error) = &info.error {
         task.insert("error".to_owned(), error.as_str().into());
     }
+    if let Some(delay) = &info.delay {
+        let retry = json!({ "at": rfc3339(delay.until), "count": delay.retries, "error": delay.error });
+        task.insert("retry".to_owned(), retry);
+    }
     task.into()
 }
 
@@ -105,7 +109,7 @@ fn submit_json(detail: &JobDetail, submit: &Submit, json: &mut JsonStream<'_>) -
 fn description(spec: &ProgramSpec, paths: Paths, profile: &Profile) -> Value {
     let env: Map<String, Value> =
         spec.env.iter().map(|(name, value)| (lossy(name), Value::from(lossy(value)))).collect();
-    json!({
+    let mut task = json!({
         "program": {
             "args": spec.args.iter().map(|arg| lossy(arg)).collect::<Vec<_>>(),
             "env": env,
@@ -126,7 +130,11 @@ fn description(spec: &ProgramSpec, paths: Paths, profile: &Profile) -> Value {
             CrashLimit::Limit(n) => json!(n),
             other @ (CrashLimit::NeverRestart | CrashLimit::Unlimited) => json!(other.to_string()),
         },
-    })
+    });
+    if !profile.retry.is_empty() {
+        task["retry"] = profile.retry.iter().map(ToString::to_string).collect();
+    }
+    task
 }
 
 #[cfg(test)]

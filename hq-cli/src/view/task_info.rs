@@ -2,7 +2,9 @@ use hq_core::{JobDetail, TaskInfo, TaskState, WallTime};
 use jiff::tz::TimeZone;
 
 use super::{
-    TaskRow, body, final_paths, host_names, locate,
+    TaskRow, body, final_paths, host_names,
+    job_info::{retry_rules, time_left},
+    locate,
     program::lossy,
     program_cells::{command, environment, pin},
     requests::request_lines,
@@ -52,8 +54,16 @@ pub(crate) fn task_details(
         table.entry("Pin", spec.as_ref().map_or("none", pin));
         table.entry("Task dir", if profile.task_dir { "yes" } else { "no" });
         table.entry("Crash limit", profile.crash_limit.to_string());
+        if !profile.retry.is_empty() {
+            table.entry("Retry", retry_rules(profile));
+        }
         let on: Vec<String> = submit.deps.of(index).map(|(task, _)| task.to_string()).collect();
         table.entry("Dependencies", on.join(","));
+    }
+    if let Some(delay) = row.info.and_then(|info| info.delay.as_ref()) {
+        let left = time_left(delay.until, now);
+        let text = format!("in {left} (retry {}), after: {}", delay.retries, delay.error);
+        table.entry("To be retried", if verbose { text } else { cut(&text) });
     }
     let error = error_of(detail, row);
     table.entry("Error", if verbose { error.into_owned() } else { cut(&error) });

@@ -1,6 +1,6 @@
 use hq_core::{
-    Blocker, Explanation, JobDetail, Need, Obstacle, Policy, Quantity, QueuePlace, Requirement, Standing, TaskNumber,
-    WorkerFit,
+    Blocker, Delay, Explanation, JobDetail, Need, Obstacle, Policy, Quantity, QueuePlace, Requirement, Span, Standing,
+    TaskNumber, WorkerFit,
 };
 
 use super::explain::whole_seconds;
@@ -57,6 +57,7 @@ fn standing(explained: &Explanation) -> String {
             format!("waits for room: {} could run it, and none has enough free.", counted(able, "worker", "workers"))
         }
         Standing::HeldBack => "would fit, but the places are kept for tasks that come first.".to_owned(),
+        Standing::Delayed => delayed(explained.delay.as_ref()),
         Standing::Due => "starts in the next moment.".to_owned(),
         Standing::Suspended { worker } => {
             format!(
@@ -64,6 +65,14 @@ fn standing(explained: &Explanation) -> String {
             )
         }
     }
+}
+
+/// When it is run again, and how its last run ended.
+pub(super) fn delayed(delay: Option<&Delay>) -> String {
+    let Some(delay) = delay else { return "is to be run again.".to_owned() };
+    let error = delay.error.lines().next().unwrap_or_default();
+    let left = Span(delay.left.0.div_ceil(1_000_000) * 1_000_000);
+    format!("is run again in {left} (retry {}), after: {error}", delay.retries)
 }
 
 fn counted(n: u64, one: &str, many: &str) -> String {

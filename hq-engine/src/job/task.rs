@@ -1,7 +1,8 @@
 use std::{ffi::OsStr, fmt, future::Future, os::unix::ffi::OsStrExt, path::Path, time::Duration};
 
 use hq_core::{
-    Blob, CrashLimit, DepKind, OnClose, Pin, Profile, ProgramSpec, Request, RequestError, Stdio, TaskNumber, Variants,
+    Blob, CrashLimit, DepKind, OnClose, Pin, Profile, ProgramSpec, Request, RequestError, RetryRule, Stdio, TaskNumber,
+    Variants,
 };
 use hq_worker::TaskContext;
 use serde::Serialize;
@@ -180,6 +181,25 @@ impl<B> Task<B> {
     #[must_use]
     pub const fn crash_limit(mut self, limit: CrashLimit) -> Self {
         self.profile.crash_limit = limit;
+        self
+    }
+
+    /// It is run again after ends of that kind. Of several rules the first one counts that is for an end; in one that
+    /// must [never restart](CrashLimit::NeverRestart) the submit is refused.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use hq_engine::{ExitCodes, RetryOn, RetryRule, RetryTimes, Task};
+    ///
+    /// let busy = RetryRule::new(RetryOn::Exit(ExitCodes::of([75])), RetryTimes::Limit(5));
+    /// let task = Task::program("./fetch")
+    ///     .retry(busy.waiting(Duration::from_secs(10).into(), Duration::from_secs(300).into()))
+    ///     .retry(RetryRule::at_once(RetryOn::OutOfMemory(ExitCodes::default()), 1));
+    /// ```
+    #[must_use]
+    pub fn retry(mut self, rule: RetryRule) -> Self {
+        self.profile.retry.push(rule);
         self
     }
 

@@ -157,9 +157,12 @@ fn is_range(range: &OrdinalRange) -> bool {
 
 fn cut_texts(lane: &mut LaneReport) {
     for end in &mut lane.ended {
-        if let Outcome::Failed(text) = &mut end.outcome
-            && text.len() > ERROR_MAX
-        {
+        let text = match &mut end.outcome {
+            Outcome::Failed(text) => text,
+            Outcome::FailedOf(failure) => &mut failure.error,
+            Outcome::Finished | Outcome::Killed => continue,
+        };
+        if text.len() > ERROR_MAX {
             let at = (0..=ERROR_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             text.truncate(at);
         }

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hq_core::{
-    DetailPage, DetailPart, DetailPlace, IdList, JobDetail, JobId, Ordinal, OrdinalRange, Submit, SubmitInfo, TaskIds,
-    TaskInfo, TaskNumber, TaskState, Tick, WorkerId, idlist::Run,
+    Delayed, DetailPage, DetailPart, DetailPlace, IdList, JobDetail, JobId, Ordinal, OrdinalRange, Submit, SubmitInfo,
+    TaskDelay, TaskIds, TaskInfo, TaskNumber, TaskState, Tick, WorkerId, idlist::Run,
 };
 use hq_scheduler::{
     Scheduler,
@@ -70,6 +70,7 @@ impl Details<'_> {
             rest: vec![],
             workers: vec![],
             server_uid: self.server_uid.to_owned(),
+            delayed: self.scheduler.delayed(view.id).map(|(tasks, next)| Delayed { tasks, next: self.wall.of(next) }),
         };
         take(room, 128 + view.spec.name.len());
         let mut next = from;
@@ -108,7 +109,7 @@ impl Details<'_> {
                 What::Recorded(task) => {
                     let info = task_info(self.scheduler, task, TaskNumber(entry.number), self.wall);
                     let info = info.filter(|info| is_wanted(info.state));
-                    take(room, info.as_ref().map_or(0, |info| 32 + info.error.as_ref().map_or(0, String::len)));
+                    take(room, info.as_ref().map_or(0, |info| 32 + weight_of_texts(info)));
                     detail.tasks.extend(info);
                 }
                 What::Bare(state, run) if is_wanted(state) => {
@@ -237,8 +238,18 @@ fn task_info(scheduler: &Scheduler, task: Ordinal, number: TaskNumber, wall: &Wa
         started: view.started.map(|at| wall.of(at)),
         ended: view.ended.map(|at| wall.of(at)),
         error: view.error.map(str::to_owned),
+        delay: view.delay.map(|delay| TaskDelay {
+            until: wall.of(delay.until),
+            retries: delay.retries,
+            error: delay.error.to_owned(),
+        }),
         workers: view.workers,
     })
+}
+
+fn weight_of_texts(info: &TaskInfo) -> usize {
+    let delay = info.delay.as_ref().map_or(0, |delay| 16 + delay.error.len());
+    info.error.as_ref().map_or(0, String::len) + delay
 }
 
 /// About as many bytes are in a submit that is shown.

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use hq_core::{
-    Deps, Ends, EventKind, Fact, FailedRun, Instance, JobTarget, LossReason, Ordinal, PastRuns, Submit, TaskState,
-    WorkerId,
+    Deps, Ends, EventKind, Fact, FailedRun, GrantId, Instance, JobTarget, LossReason, Ordinal, PastRuns, Submit,
+    TaskState, Tick, WorkerId,
 };
 use hq_scheduler::view::TaskView;
 
@@ -59,14 +59,13 @@ pub(super) fn tell(
         }
         Fact::TaskFailed { grant, task: ordinal, start, error } => {
             let Some((job, task)) = jobs.locate(*ordinal) else { return };
-            let grant = grant.and_then(|grant| grants.get(grant));
-            let run = grant.zip(*start).map(|(grant, start)| FailedRun {
-                instance: last(*ordinal).instance,
-                variant: grant.variant,
-                workers: grant.workers.clone(),
-                started: wall.of(start),
-            });
+            let run = failed_run(grants, wall, *grant, *start, || last(*ordinal).instance);
             EventKind::TaskFailed { job, task, error: error.clone(), run }
+        }
+        Fact::TaskRetried { grant, task: ordinal, start, until, error, .. } => {
+            let Some((job, task)) = jobs.locate(*ordinal) else { return };
+            let run = failed_run(grants, wall, *grant, *start, || before(last(*ordinal).instance));
+            EventKind::TaskRetried { job, task, error: error.clone(), run, until: wall.of(*until) }
         }
         Fact::TasksCanceled { tasks } => {
             let events = jobs.numbers(tasks).into_iter();
@@ -96,6 +95,24 @@ pub(super) fn tell(
         _ => return,
     };
     stories.push(Story::Told(event));
+}
+
+/// The run of a lane that ended badly.
+fn failed_run(
+    grants: &GrantBook,
+    wall: &Wall,
+    grant: Option<GrantId>,
+    start: Option<Tick>,
+    instance: impl FnOnce() -> Instance,
+) -> Option<FailedRun> {
+    let grant = grants.get(grant?)?;
+    let (variant, workers) = (grant.variant, grant.workers.clone());
+    Some(FailedRun { instance: instance(), variant, workers, started: wall.of(start?) })
+}
+
+/// The instance before the one that is known: a run that is repeated has its successor already.
+const fn before(instance: Instance) -> Instance {
+    Instance(instance.0.saturating_sub(1))
 }
 
 /// What is known of the last run of a task.

@@ -74,7 +74,7 @@ impl Story {
                 EventKind::TaskNotify { message, .. } => message.len(),
                 EventKind::WorkerOverview { state, .. } => of_overview(state),
                 EventKind::JobCanceled { reason, .. } => reason.as_ref().map_or(0, String::len),
-                EventKind::TaskFailed { error, run, .. } => {
+                EventKind::TaskFailed { error, run, .. } | EventKind::TaskRetried { error, run, .. } => {
                     error.len() + run.as_ref().map_or(0, |run| run.workers.len() * 4)
                 }
                 EventKind::TaskStarted { workers, .. } => workers.len() * 4,

@@ -67,7 +67,7 @@ impl ServerNode {
             FromWorker::Leaving { reason } => {
                 // What only the server can know is not believed.
                 let reason = match reason {
-                    LossReason::TimeLimitReached | LossReason::IdleTimeout => reason,
+                    LossReason::TimeLimitReached | LossReason::IdleTimeout | LossReason::Interrupted => reason,
                     _ => LossReason::ConnectionLost,
                 };
                 self.lose(worker, reason);

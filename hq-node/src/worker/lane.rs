@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{Open, Ordinal, Outcome, Span, Tick};
+use hq_core::{FailCause, Open, Ordinal, Outcome, Span, Tick};
 
 use super::{Lane, StopHow, backlog::Backlog};
 
@@ -111,7 +111,7 @@ impl Run {
         match self.verdict {
             None => seen,
             Some(Verdict::Killed) => Outcome::Killed,
-            Some(Verdict::TimeLimit) => Outcome::Failed("Time limit reached".to_owned()),
+            Some(Verdict::TimeLimit) => Outcome::failed_of(FailCause::TimeLimit, "Time limit reached"),
         }
     }
 }

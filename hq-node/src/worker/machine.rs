@@ -270,6 +270,7 @@ impl WorkerNode {
             // On purpose: nobody comes back to it.
             LossReason::ServerEnded if self.config.on_server_lost.reconnects() => self.leave(Exit::ServerLost),
             LossReason::ServerEnded => self.server_lost(),
+            LossReason::Interrupted => self.leave(Exit::Interrupted),
             // The server has given this worker up and runs its tasks elsewhere; it ends the link.
             LossReason::ConnectionLost | LossReason::HeartbeatLost if self.way.is_some() => {}
             LossReason::ConnectionLost | LossReason::HeartbeatLost => self.leave(Exit::ServerLost),
@@ -360,8 +361,14 @@ impl WorkerNode {
     fn leave(&mut self, exit: Exit) {
         if matches!(self.link, Link::Up(_)) {
             self.report();
-            if exit == Exit::TimeLimit {
-                self.say(FromWorker::Leaving { reason: LossReason::TimeLimitReached });
+            let reason = match exit {
+                Exit::TimeLimit => Some(LossReason::TimeLimitReached),
+                // In a batch job the signal is the batch system's: what runs here is not to blame.
+                Exit::Interrupted if self.config.allocation.is_some() => Some(LossReason::Interrupted),
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                self.say(FromWorker::Leaving { reason });
             }
         }
         let runs = self.lanes.runs().map(|run| WorkerOutput::Stop { run, how: StopHow::Leave });

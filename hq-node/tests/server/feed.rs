@@ -43,6 +43,7 @@ fn kind(event: &Event) -> &'static str {
         EventKind::QueueRemoved { .. } => "queue-removed",
         EventKind::AllocationQueued { .. } => "allocation-queued",
         EventKind::AllocationStarted { .. } => "allocation-started",
+        EventKind::TaskRetried { .. } => "task-retried",
         EventKind::AllocationFinished { .. } => "allocation-finished",
     }
 }

@@ -221,6 +221,7 @@ fn show_report(report: &Report) -> String {
             let outcome = match &end.outcome {
                 Outcome::Finished => "finished".to_owned(),
                 Outcome::Failed(why) => format!("failed ({why})"),
+                Outcome::FailedOf(failure) => format!("failed ({})", failure.error),
                 Outcome::Killed => "killed".to_owned(),
             };
             let (age, took) = (end.age.0 / 1_000, end.took.0 / 1_000);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hq_core::{
-    Channel, FromWorker, JobId, OnServerLost, Ordinal, Outcome, Parts, Report, Rng, RunId, RunOutput, Span, SubmitId,
-    ToWorker, Work, WorkRun, idlist,
+    Channel, FailCause, FromWorker, JobId, OnServerLost, Ordinal, Outcome, Parts, Report, Rng, RunId, RunOutput, Span,
+    SubmitId, ToWorker, Work, WorkRun, idlist,
 };
 use hq_node::{StopHow, WorkerInput, WorkerOutput};
 use proptest::prelude::*;
@@ -190,7 +190,7 @@ impl World {
         let told = if self.killed.contains(&run) {
             Outcome::Killed
         } else if self.interrupted.contains_key(&run) {
-            Outcome::Failed(LIMIT_REACHED.to_owned())
+            Outcome::failed_of(FailCause::TimeLimit, LIMIT_REACHED)
         } else {
             seen.clone()
         };

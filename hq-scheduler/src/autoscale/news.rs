@@ -177,7 +177,7 @@ impl Autoscaler {
         let quick = self.knobs.quick;
         let lived = allocation.had_workers
             || allocation.here.values().any(|since| now.since(*since) > quick)
-            || allocation.gone.values().any(|(reason, lived)| *lived > quick || !reason.is_crash());
+            || allocation.gone.values().any(|(reason, lived)| *lived > quick || !reason.is_unexpected());
         let id = allocation.id.clone().unwrap_or_default();
         let was_late = self.minds.get(&queue).and_then(|mind| mind.cares.get(&number)).is_some_and(|care| care.is_late);
         let is_ours = self.is_canceled(queue, number);

@@ -97,8 +97,8 @@ impl Autoscaler {
         let quick = self.knobs.quick;
         let Some(allocation) = self.book.queue(id).and_then(|queue| queue.allocations.get(&number)) else { return };
         let has_lived = allocation.gone.values().any(|(_, lived)| *lived > quick);
-        let all_lost = allocation.gone.values().all(|(reason, lived)| reason.is_crash() && *lived <= quick);
-        let any_lost = allocation.gone.values().any(|(reason, _)| reason.is_crash());
+        let all_lost = allocation.gone.values().all(|(reason, lived)| reason.is_unexpected() && *lived <= quick);
+        let any_lost = allocation.gone.values().any(|(reason, _)| reason.is_unexpected());
         let is_over = allocation.here.is_empty() && allocation.gone.len() >= allocation.workers as usize;
         let key = allocation.key.clone();
         if has_lived && let Some(mind) = self.minds.get_mut(&id) {

@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use hq_core::{Explanation, IdList, JobId, Ordinal, QueuePlace, Standing, TaskNumber, TaskState, Tick, WorkerFit};
+use hq_core::{
+    Delay, Explanation, IdList, JobId, Ordinal, QueuePlace, Standing, TaskNumber, TaskState, Tick, WorkerFit,
+};
 
 use super::held::Held;
 use crate::{
@@ -33,14 +35,21 @@ impl Scheduler {
         } else {
             self.fit_workers(now, key, rank, &mut held)
         };
+        let delay = self.delay(task);
         let standing = match state {
             TaskState::Running => Standing::Running,
             _ if !unmet.is_empty() || !jobs.is_empty() => Standing::Dependencies,
+            _ if delay.is_some() => Standing::Delayed,
             _ if !waits => self.standing_in_lane(task),
             _ => standing_in_queue(&workers),
         };
+        let delay = delay.map(|delay| Delay {
+            left: delay.until.since(now),
+            retries: delay.retries,
+            error: delay.error.to_owned(),
+        });
         let queue = rank.map(|rank| self.queue_place(now, task, key, rank));
-        Some(Explanation { standing, dependencies, unmet, jobs, queue, blockers: held.into_blockers(), workers })
+        Some(Explanation { standing, dependencies, unmet, jobs, delay, queue, blockers: held.into_blockers(), workers })
     }
 
     /// How many tasks it depends on, and those of them that have not ended.

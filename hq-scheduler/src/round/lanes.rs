@@ -87,7 +87,7 @@ impl Scheduler {
     /// The queue from which a lane may take more, if its class is still the best for its resources.
     fn may_go_on(&self, now: Tick, grant: GrantId) -> Option<QueueKey> {
         // Of a boot before: it may have had the next task already, in facts that were lost with that server.
-        if grant.epoch != self.state.epoch {
+        if grant.epoch != self.state.epoch || self.mind.spent.contains(&grant) {
             return None;
         }
         let lane = self.state.grants.get(&grant)?;

@@ -69,11 +69,15 @@ impl State {
             Fact::TaskStarted { grant, task, start } => self.start(*grant, *task, *start)?,
             Fact::TasksFinished { grant, ends } => self.finish(*grant, ends, fx)?,
             Fact::TaskFailed { grant, task, start, error } => self.fail(at, *grant, *task, *start, error, fx)?,
+            Fact::TaskRetried { grant, task, start, rule, until, error } => {
+                self.retry(at, *grant, *task, *start, *rule, *until, error, fx)?
+            }
+            Fact::RetriesDue { tasks } => self.end_delays(tasks, fx),
             Fact::TaskKilled { grant, task } => self.leave_lane(*grant, *task)?,
             Fact::TasksCanceled { tasks } => self.end_ranges(tasks, TaskState::Canceled, at, fx),
             Fact::TasksAborted { tasks } => self.end_ranges(tasks, TaskState::Aborted, at, fx),
             Fact::SnapshotBegun { head } => self.begin_snapshot(head)?,
-            Fact::TasksMarked { marks } => self.mark_tasks(marks),
+            Fact::TasksMarked { marks } => self.mark_tasks(marks, fx),
             Fact::TasksRan { worker, variant, state, runs } => {
                 self.restore_runs(at, *worker, *variant, *state, runs, fx)
             }
@@ -191,7 +195,7 @@ impl State {
         // The first task runs, or may have begun without a word: else one that kills its worker at once would never be found.
         let first = grant.running.or_else(|| grant.next());
         for task in grant.tasks.iter().flat_map(OrdinalRange::iter) {
-            self.requeue(task, first == Some(task), reason.is_crash(), fx);
+            self.requeue(task, (first == Some(task)).then_some((worker, reason)), fx);
         }
     }
 
@@ -388,7 +392,7 @@ impl State {
         Ok(())
     }
 
-    fn leave_lane(&mut self, id: GrantId, task: Ordinal) -> Result<(), String> {
+    pub(super) fn leave_lane(&mut self, id: GrantId, task: Ordinal) -> Result<(), String> {
         let grant = self.grant_mut(id)?;
         grant.tasks.remove(OrdinalRange::one(task));
         if grant.running == Some(task) {

@@ -54,7 +54,7 @@ impl State {
                 self.close_grant(grant_id, fx)?;
             }
             for task in gone {
-                self.requeue(task, false, false, fx);
+                self.requeue(task, None, fx);
             }
         }
         Ok(())

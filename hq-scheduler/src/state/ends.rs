@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hq_core::{DepKind, End, Ends, GrantId, IdList, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
+use hq_core::{
+    DepKind, End, Ends, GrantId, IdList, LossReason, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId,
+};
 
 use super::{Effects, Entry, QueueKey, State, push_run};
 
@@ -141,6 +143,7 @@ impl State {
         at: Tick,
         fx: &mut Effects,
     ) {
+        ended.iter().for_each(|range| self.records.retries.forget(*range));
         let Some(submit) = self.submits.get(&base) else { return };
         let job_id = submit.job;
         let has_graph = submit.graph.is_some();
@@ -193,6 +196,14 @@ impl State {
 
     /// Puts tasks (of any number of submits) into the queues of those that could start.
     pub(super) fn insert_ready(&mut self, range: OrdinalRange, fx: &mut Effects) {
+        if self.records.retries.next().is_some() {
+            let rest = self.without_delayed(range);
+            return rest.into_iter().for_each(|range| self.queue_up(range, fx));
+        }
+        self.queue_up(range, fx);
+    }
+
+    fn queue_up(&mut self, range: OrdinalRange, fx: &mut Effects) {
         for (base, part) in self.split_by_submit(range) {
             let Some(submit) = self.submits.get(&base).filter(|submit| submit.shut == 0) else { continue };
             for (key, run) in runs_by_key(submit, base, part) {
@@ -223,8 +234,8 @@ impl State {
         removed
     }
 
-    /// A task whose worker is gone waits again.
-    pub(super) fn requeue(&mut self, task: Ordinal, ran: bool, crash: bool, fx: &mut Effects) {
+    /// A task whose worker is gone waits again. `ran`: it ran there, and why that one went.
+    pub(super) fn requeue(&mut self, task: Ordinal, ran: Option<(WorkerId, LossReason)>, fx: &mut Effects) {
         let Some((base, submit)) = self.submit_of(task) else { return };
         let before = self.state_in(submit, task);
         if before.is_end() {
@@ -240,11 +251,9 @@ impl State {
         };
         self.records.set(task, entry);
         self.records.next_instance(task);
-        if ran && crash {
-            self.records.add_crash(task);
-        }
-        if ran {
-            fx.bereft.push(task);
+        if let Some((worker, reason)) = ran {
+            self.note_loss(task, worker, reason);
+            fx.bereft.push((task, reason));
         }
         self.count(base, before, TaskState::Waiting, 1);
         self.insert_ready(OrdinalRange::one(task), fx);

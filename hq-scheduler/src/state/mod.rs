@@ -14,12 +14,14 @@ mod parts;
 mod queue;
 mod record;
 mod restore;
+mod retry;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{
-    ClassId, DepKind, Epoch, GrantId, JobId, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState, WorkerId,
+    ClassId, DepKind, Epoch, GrantId, JobId, LossReason, Ordinal, OrdinalRange, RangeSet, TaskNumber, TaskState,
+    WorkerId,
 };
 
 pub(crate) use away::AwayWorker;
@@ -75,8 +77,8 @@ pub(crate) struct Effects {
     pub(crate) doomed: Vec<Ordinal>,
     /// Submits whose tasks can never run any more.
     pub(crate) barred: Vec<Ordinal>,
-    /// Tasks that ran on a worker that is gone.
-    pub(crate) bereft: Vec<Ordinal>,
+    /// Tasks that ran on a worker that is gone, and why it went.
+    pub(crate) bereft: Vec<(Ordinal, LossReason)>,
     /// Jobs with a new failure.
     pub(crate) failed: BTreeSet<JobId>,
     /// Jobs of which no task waits or runs any more.

@@ -2,6 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hq_core::{Instance, Ordinal, OrdinalRange, Span, TaskMark, TaskState, Tick, WorkerId};
 
+use super::retry::Retries;
+
 const PAGE: u64 = 4096;
 
 /// What is known of tasks that have started: 16 bytes each, in pages that exist only from a first start on.
@@ -13,6 +15,7 @@ pub(crate) struct Records {
     crashes: BTreeMap<Ordinal, u16>,
     errors: BTreeMap<Ordinal, String>,
     gangs: BTreeMap<Ordinal, Vec<WorkerId>>,
+    pub(crate) retries: Retries,
 }
 
 /// State (3 bits), variant (5 bits), start (56 bits); worker; duration with its unit.
@@ -171,13 +174,15 @@ impl Records {
         let mut tasks: BTreeSet<Ordinal> = self.instances.range(range.clone()).map(|(task, _)| *task).collect();
         tasks.extend(self.crashes.range(range.clone()).map(|(task, _)| *task));
         tasks.extend(self.errors.range(range.clone()).map(|(task, _)| *task));
-        tasks.extend(self.gangs.range(range).map(|(task, _)| *task));
+        tasks.extend(self.gangs.range(range.clone()).map(|(task, _)| *task));
+        tasks.extend(self.retries.marks_in(OrdinalRange::new(range.start, range.end.0 - range.start.0)));
         let mark = |task: Ordinal| TaskMark {
             task,
             instance: self.instance(task).0,
             crashes: self.crashes(task).into(),
             error: self.error(task).map(str::to_owned),
             gang: self.gang(task).unwrap_or_default().to_vec(),
+            retry: self.retries.get(task).cloned().map(Box::new),
         };
         tasks.into_iter().map(mark).collect()
     }
@@ -195,6 +200,9 @@ impl Records {
         }
         if !mark.gang.is_empty() {
             self.gangs.insert(mark.task, mark.gang.clone());
+        }
+        if let Some(retry) = &mark.retry {
+            self.retries.restore(mark.task, retry);
         }
     }
 
@@ -214,6 +222,7 @@ impl Records {
         remove_keys(&mut self.crashes, range);
         remove_keys(&mut self.errors, range);
         remove_keys(&mut self.gangs, range);
+        self.retries.forget(range);
     }
 }
 

@@ -15,10 +15,11 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn mark_tasks(&mut self, marks: &[TaskMark]) {
+    pub(super) fn mark_tasks(&mut self, marks: &[TaskMark], fx: &mut Effects) {
         for mark in marks {
             if self.submit_of(mark.task).is_some() {
                 self.records.mark(mark);
+                self.hold_back(mark.task, fx);
             }
         }
     }

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hq_core::{
     CrashLimit, DepKind, Deps, Epoch, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal,
-    OrdinalRange, Outcome, Profile, Record, Request, RunEnd, Span, Submit, TaskIds, TaskNumber, Tick, ToWorker,
-    WorkerConfig, WorkerId, WorkerResources,
+    OrdinalRange, Outcome, Profile, Record, Request, RetryOn, RetryRule, RunEnd, Span, Submit, TaskIds, TaskNumber,
+    Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, CancelToken, Canceling, News, Scheduler};
 use proptest::prelude::*;
-use reference::{Hand, Reference};
+use reference::{Again, Hand, Reference};
 
 /// One thing that happens. Numbers choose among what is there, so that each value means something.
 #[derive(Clone, Debug)]
@@ -185,7 +185,15 @@ impl Rig {
             2 => CrashLimit::Limit(2),
             _ => CrashLimit::Unlimited,
         };
-        let profile = Profile { priority, crash_limit, ..Profile::new(request) };
+        // Some tasks are run again, with and without a delay; those that may never run twice are not.
+        let again = Again { any: (tasks % 3) as u16, crash: (tasks / 3 % 3) as u16 }.unless(crash == 0);
+        let delay = Span::millis(u64::from(tasks % 2) * 700);
+        let rule = |on, n| RetryRule::at_once(on, n).waiting(delay, delay);
+        let retry = match crash {
+            0 => vec![],
+            _ => vec![rule(RetryOn::Any, again.any), rule(RetryOn::Crash, again.crash)],
+        };
+        let profile = Profile { priority, crash_limit, retry, ..Profile::new(request) };
         let mut submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
         let first = open.map_or(0, |job| self.reference.next_number(job));
         // Edges lead from a task to any earlier number of the job.
@@ -206,7 +214,7 @@ impl Rig {
             self.reference.add_job(job, max_fails, false);
             self.jobs.push(job);
         }
-        self.reference.add_tasks(job, tasks, crash_limit, &rows);
+        self.reference.add_tasks(job, tasks, crash_limit, again, &rows);
     }
 
     fn cancel(&mut self, job: JobId) {

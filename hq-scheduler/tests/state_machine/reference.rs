@@ -31,8 +31,22 @@ pub(crate) struct Task {
     limit: CrashLimit,
     waits_for: Vec<(Ordinal, DepKind)>,
     job: JobId,
-    /// It ran on a worker that was lost; whether it may go on is not settled yet.
-    bereft: bool,
+    again: Again,
+    /// It ran on a worker that was lost, in a crash or not; whether it may go on is not settled yet.
+    bereft: Option<bool>,
+}
+
+/// How often a task may still be run again after an own failure, and after a crash. None: crashes are free.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Again {
+    pub(crate) any: u16,
+    pub(crate) crash: u16,
+}
+
+impl Again {
+    pub(crate) const fn unless(self, never: bool) -> Self {
+        if never { Self { any: 0, crash: u16::MAX } } else { self }
+    }
 }
 
 /// A lane in its worker's hand, and what its server has heard of it.
@@ -111,14 +125,21 @@ impl Reference {
         self.jobs[&job].tasks.len() as u32
     }
 
-    pub(crate) fn add_tasks(&mut self, job: JobId, n: u32, limit: CrashLimit, rows: &[Vec<(TaskNumber, DepKind)>]) {
+    pub(crate) fn add_tasks(
+        &mut self,
+        job: JobId,
+        n: u32,
+        limit: CrashLimit,
+        again: Again,
+        rows: &[Vec<(TaskNumber, DepKind)>],
+    ) {
         for row in &rows[..n as usize] {
             let task = Ordinal(self.next);
             self.next += 1;
             self.jobs.get_mut(&job).unwrap().tasks.push(task);
             let waits_for = row.iter().map(|(on, kind)| (self.jobs[&job].tasks[on.0 as usize], *kind)).collect();
             let state = TaskState::Waiting;
-            let task_state = Task { state, instance: 0, crashes: 0, limit, waits_for, job, bereft: false };
+            let task_state = Task { state, instance: 0, crashes: 0, limit, waits_for, job, again, bereft: None };
             self.tasks.insert(task, task_state);
         }
         self.abort_doomed();
@@ -210,7 +231,7 @@ impl Reference {
                 task.state = TaskState::Waiting;
                 task.instance += 1;
                 task.crashes += u16::from(ran && crash);
-                task.bereft = ran;
+                task.bereft = ran.then_some(crash);
             }
         }
         self.settle(now, BTreeSet::new());
@@ -227,6 +248,11 @@ impl Reference {
             match (task.state.is_end(), &end.outcome) {
                 (true, _) => {}
                 (false, Outcome::Finished) => task.state = TaskState::Finished,
+                (false, _) if task.again.any > 0 => {
+                    task.again.any -= 1;
+                    task.instance += 1;
+                    task.state = TaskState::Waiting;
+                }
                 (false, _) => {
                     task.state = TaskState::Failed;
                     failed.insert(task.job);
@@ -263,13 +289,15 @@ impl Reference {
     fn settle(&mut self, now: Tick, mut failed: BTreeSet<JobId>) {
         loop {
             self.abort_doomed();
-            for task in self.tasks.values_mut().filter(|task| task.bereft) {
-                task.bereft = false;
+            for task in self.tasks.values_mut() {
+                let Some(crash) = task.bereft.take() else { continue };
                 let is_over = match task.limit {
                     CrashLimit::NeverRestart => true,
                     CrashLimit::Limit(n) => task.crashes >= n,
                     CrashLimit::Unlimited => false,
                 };
+                let is_over = is_over || crash && task.again.crash == 0;
+                task.again.crash -= u16::from(crash && task.again.crash > 0);
                 if is_over && task.state == TaskState::Waiting {
                     task.state = TaskState::Failed;
                     failed.insert(task.job);

@@ -216,7 +216,7 @@ impl World {
         lane.holds = outcome != Outcome::Finished;
         let how = match &outcome {
             Outcome::Finished => "ends",
-            Outcome::Failed(_) => "fails",
+            Outcome::Failed(_) | Outcome::FailedOf(_) => "fails",
             Outcome::Killed => "is killed",
         };
         let name = self.names[&task].clone();

@@ -74,7 +74,7 @@ impl fmt::Display for Event<'_> {
             Self::Ended { task, outcome } => {
                 let how = match outcome {
                     Outcome::Finished => "finished",
-                    Outcome::Failed(_) => "failed",
+                    Outcome::Failed(_) | Outcome::FailedOf(_) => "failed",
                     Outcome::Killed => "killed",
                 };
                 write!(f, "end task={task} {how}")

@@ -133,7 +133,7 @@ impl Meter {
                 }
                 match outcome {
                     Outcome::Finished => self.finished += 1,
-                    Outcome::Failed(_) | Outcome::Killed => self.lost += 1,
+                    Outcome::Failed(_) | Outcome::FailedOf(_) | Outcome::Killed => self.lost += 1,
                 }
             }
         }

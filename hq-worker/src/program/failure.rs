@@ -7,9 +7,12 @@ use std::{
     path::Path,
 };
 
-use hq_core::ProgramSpec;
+use hq_core::{FailCause, Failure as RunFailure, ProgramSpec};
 
-use super::lookup::{interpreter, to_path};
+use super::{
+    lookup::{interpreter, to_path},
+    why::Why,
+};
 use crate::process::{Failure, ProcessEnd, Stage};
 
 /// The most that is read of a task's error file.
@@ -18,17 +21,39 @@ const ERROR_FILE_MAX: usize = 2048;
 /// The most that is shown of a command, in characters.
 const COMMAND_MAX: usize = 1024;
 
-/// How a program ended; none: well.
-pub(super) fn of_end(end: &ProcessEnd, error_file: Option<&Path>) -> Option<String> {
-    let text = match end {
+/// What a shell says where what it ran was killed.
+const KILLED: i32 = 128 + libc::SIGKILL;
+
+/// How a program ended; none: well. `was_oom_kill`: asked where somebody else killed it, or one of its processes.
+pub(super) fn of_end(
+    end: &ProcessEnd,
+    error_file: Option<&Path>,
+    was_oom_kill: impl Fn() -> bool,
+) -> Option<RunFailure> {
+    let (cause, text) = match end {
         ProcessEnd::Exited(0) => return None,
-        ProcessEnd::Exited(code) => format!("Program terminated with exit code {code}."),
-        ProcessEnd::Signaled(signal) => {
-            format!("Program terminated with exit code -1. Received signal {signal} ({}).", signal_name(*signal))
+        ProcessEnd::Exited(KILLED) if was_oom_kill() => {
+            let text = format!(
+                "Program terminated with exit code {KILLED}. One of its processes was oom-killed: memory ran out."
+            );
+            (FailCause::OutOfMemory, text)
         }
-        ProcessEnd::Unknown(error) => return Some(format!("cannot learn how the program ended: {error}")),
+        ProcessEnd::Exited(code) => (FailCause::Exit(*code), format!("Program terminated with exit code {code}.")),
+        ProcessEnd::Signaled(libc::SIGKILL) if was_oom_kill() => {
+            let text = "Program was oom-killed: memory ran out, and the system ended it by signal 9 (SIGKILL).";
+            (FailCause::OutOfMemory, text.to_owned())
+        }
+        ProcessEnd::Signaled(signal) => {
+            let name = signal_name(*signal);
+            let text = format!("Program terminated with exit code -1. Received signal {signal} ({name}).");
+            (FailCause::Signal(*signal), text)
+        }
+        ProcessEnd::Unknown(error) => {
+            let error = format!("cannot learn how the program ended: {error}");
+            return Some(RunFailure { cause: FailCause::Other, error });
+        }
     };
-    Some(error_file.and_then(from_file).unwrap_or(text))
+    Some(RunFailure { cause, error: error_file.and_then(from_file).unwrap_or(text) })
 }
 
 /// What the task itself says; none where it made no error file.
@@ -54,9 +79,9 @@ fn from_file(path: &Path) -> Option<String> {
 }
 
 /// Why a program could not be started in directory `cwd`.
-pub(super) fn of_start(failure: Failure, spec: &ProgramSpec, cwd: &[u8]) -> String {
+pub(super) fn of_start(failure: Failure, spec: &ProgramSpec, cwd: &[u8]) -> Why {
     let error = io::Error::from_raw_os_error(failure.errno);
-    match failure.stage {
+    let text = match failure.stage {
         Stage::Clone if failure.errno == libc::ENOSYS => {
             "cannot start a process: Linux 5.4 or newer is needed".to_owned()
         }
@@ -64,7 +89,8 @@ pub(super) fn of_start(failure: Failure, spec: &ProgramSpec, cwd: &[u8]) -> Stri
         Stage::Setup => format!("cannot set up the process of the task: {error}"),
         Stage::Directory => of_cwd(&error, cwd),
         Stage::Exec => of_exec(failure.errno, spec, cwd),
-    }
+    };
+    Why::of_errno(text, failure.errno)
 }
 
 /// Why there is no working directory `cwd`.
@@ -170,16 +196,38 @@ mod tests {
             (ProcessEnd::Signaled(2), Some("Program terminated with exit code -1. Received signal 2 (SIGINT).")),
             (ProcessEnd::Signaled(40), Some("Program terminated with exit code -1. Received signal 40 (unknown).")),
         ] {
-            assert_eq!(of_end(&end, None).as_deref(), text);
+            let found = of_end(&end, None, || false);
+            assert_eq!(found.as_ref().map(|failure| failure.error.as_str()), text);
         }
         assert_eq!(signal_name(libc::SIGSYS), "SIGSYS");
+    }
+
+    #[test]
+    fn causes() {
+        for (end, oom_kills, cause) in [
+            (ProcessEnd::Exited(137), false, FailCause::Exit(137)),
+            (ProcessEnd::Exited(137), true, FailCause::OutOfMemory),
+            (ProcessEnd::Exited(1), true, FailCause::Exit(1)),
+            (ProcessEnd::Signaled(9), false, FailCause::Signal(9)),
+            (ProcessEnd::Signaled(9), true, FailCause::OutOfMemory),
+            (ProcessEnd::Signaled(15), true, FailCause::Signal(15)),
+        ] {
+            let failure = of_end(&end, None, || oom_kills).unwrap();
+            assert_eq!((failure.cause, failure.error.contains("oom-killed")), (cause, cause == FailCause::OutOfMemory));
+        }
+        for (errno, is_lack) in
+            [(libc::EAGAIN, true), (libc::EMFILE, true), (libc::ENOENT, false), (libc::EACCES, false)]
+        {
+            let failure = Failure { stage: Stage::Clone, errno };
+            assert_eq!(of_start(failure, &ProgramSpec::default(), b"/").is_lack, is_lack, "{errno}");
+        }
     }
 
     #[test]
     fn error_files() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("hq-error");
-        let text = |end| of_end(&end, Some(&file));
+        let text = |end| of_end(&end, Some(&file), || false).map(|failure| failure.error);
         assert_eq!(text(ProcessEnd::Exited(1)).unwrap(), "Program terminated with exit code 1.");
         let long = "x".repeat(2048);
         let cut = format!("{long}\n[The message was truncated]");

@@ -4,6 +4,7 @@ mod environment;
 mod failure;
 mod frame;
 mod lookup;
+mod memory;
 mod open;
 mod outputs;
 mod plan;
@@ -11,6 +12,7 @@ mod recent;
 mod run;
 mod runner;
 mod task_dir;
+mod why;
 
 pub use environment::{NOT_INHERITED, inherited_environment};
 pub(crate) use run::above_stdio;

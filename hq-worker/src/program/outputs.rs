@@ -10,7 +10,7 @@ use hq_core::{
     placeholder::{self, Placeholders},
 };
 
-use super::{failure, lookup::to_path, open::open_output};
+use super::{failure, lookup::to_path, open::open_output, why::Why};
 use crate::stream::{Feed, pipe};
 
 /// The outputs of a run.
@@ -57,7 +57,7 @@ impl Outputs {
         cwd: &[u8],
         known: &Placeholders<'_>,
         join: impl FnOnce(Option<&Path>) -> Result<Feed, String>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Why> {
         let mut this = Self::files(spec, cwd, known)?;
         let piped = [&spec.stdout, &spec.stderr].map(|stdio| match stdio {
             Stdio::Stream { dir } => Some(Some(dir)),
@@ -66,14 +66,15 @@ impl Outputs {
         });
         let Some(target) = piped[0].or(piped[1]) else { return Ok(this) };
         if piped.iter().flatten().any(|other| *other != target) {
-            return Err("both outputs of a task have to be streamed into the same directory".to_owned());
+            return Err("both outputs of a task have to be streamed into the same directory".to_owned().into());
         }
         let feed = join(target.map(|dir| placeholder::stream_dir(dir, known)).as_deref().map(to_path))?;
         let mut pipes = [None, None];
         for (channel, output) in [&mut this.stdout, &mut this.stderr].into_iter().enumerate() {
             if piped[channel].is_some() {
-                let made =
-                    pipe().map_err(|error| format!("cannot create a pipe for the output of the task: {error}"))?;
+                let why =
+                    |error| Why::of_io(format!("cannot create a pipe for the output of the task: {error}"), &error);
+                let made = pipe().map_err(why)?;
                 (pipes[channel], *output) = (Some(made.0), Output::Pipe(made.1));
             }
         }
@@ -81,7 +82,7 @@ impl Outputs {
         Ok(this)
     }
 
-    fn files(spec: &ProgramSpec, cwd: &[u8], known: &Placeholders<'_>) -> Result<Self, String> {
+    fn files(spec: &ProgramSpec, cwd: &[u8], known: &Placeholders<'_>) -> Result<Self, Why> {
         let path = |stdio: &Stdio| match stdio {
             Stdio::Null | Stdio::Stream { .. } | Stdio::Live => None,
             Stdio::File { path, on_close } => Some((placeholder::output_path(path, cwd, known), *on_close)),
@@ -135,7 +136,7 @@ impl Outputs {
     }
 }
 
-fn create(path: &[u8], cwd: &[u8], on_close: OnClose) -> Result<Output, String> {
+fn create(path: &[u8], cwd: &[u8], on_close: OnClose) -> Result<Output, Why> {
     let path = to_path(path);
     let file = open_output(path).or_else(|error| match path.parent() {
         Some(parent) if error.kind() == io::ErrorKind::NotFound => {
@@ -146,10 +147,10 @@ fn create(path: &[u8], cwd: &[u8], on_close: OnClose) -> Result<Output, String> 
     });
     let file = file.map_err(|error| {
         let bad_cwd = path.starts_with(to_path(cwd)).then(|| why_no_directory(cwd)).flatten();
-        bad_cwd.map_or_else(
-            || format!("cannot create the output file `{}`: {error}", path.display()),
-            |error| failure::of_cwd(&error, cwd),
-        )
+        match bad_cwd {
+            Some(error) => Why::of_io(failure::of_cwd(&error, cwd), &error),
+            None => Why::of_io(format!("cannot create the output file `{}`: {error}", path.display()), &error),
+        }
     })?;
     Ok(Output::File { file, path: path.to_owned(), on_close })
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use hq_core::{
-    Outcome, RunId, SubmitBody, TaskRun,
+    FailCause, Outcome, RunId, SubmitBody, TaskRun,
     placeholder::{self, Placeholders},
 };
 use hq_node::{Lane, StartOrder, StopHow};
@@ -26,6 +26,7 @@ use super::{
     plan::{Plan, Shared},
     runner::Common,
     task_dir::TaskDir,
+    why::Why,
 };
 use crate::{
     Done,
@@ -45,6 +46,7 @@ pub(super) struct ProgramRun {
 pub(super) struct LiveRun {
     done: Done,
     kept: Kept,
+    common: Arc<Common>,
 }
 
 /// What is kept while a program runs.
@@ -66,14 +68,14 @@ pub(super) struct RunEnd {
 
 /// Why a program was not started.
 struct NotStarted {
-    why: String,
+    why: Why,
     /// Its output has an end, too.
     feed: Option<Feed>,
 }
 
-impl From<String> for NotStarted {
-    fn from(why: String) -> Self {
-        Self { why, feed: None }
+impl<W: Into<Why>> From<W> for NotStarted {
+    fn from(why: W) -> Self {
+        Self { why: why.into(), feed: None }
     }
 }
 
@@ -179,7 +181,7 @@ impl ProgramRun {
         outputs: &Outputs,
         variables: &[(&str, &[u8])],
         frame: impl FnOnce() -> Result<Arc<Frame>, String>,
-    ) -> Result<(Child, Option<TaskDir>, Option<Ticket>), String> {
+    ) -> Result<(Child, Option<TaskDir>, Option<Ticket>), Why> {
         let (order, spec) = (&self.order, &plan.spec);
         let frame = frame()?;
         let is_gang = order.lane.request.nodes() > 0;
@@ -189,7 +191,8 @@ impl ProgramRun {
         let ticket = self.ticket()?;
         let own = self.own_variables(variables, task_dir.as_ref(), is_gang, ticket.as_ref())?;
         let stdin = plan.open_stdin().and_then(|stdin| stdin.map(|file| above_stdio(file.into())).transpose());
-        let stdin = stdin.map_err(|error| format!("cannot open the standard input of the task: {error}"))?;
+        let no_stdin = |error| Why::of_io(format!("cannot open the standard input of the task: {error}"), &error);
+        let stdin = stdin.map_err(no_stdin)?;
         let null = self.common.null.as_fd();
         let [stdout, stderr] = outputs.descriptors(null);
 
@@ -319,9 +322,11 @@ impl Task for ProgramRun {
 
     fn launch(self, launcher: &mut Launcher) -> Result<(Child, LiveRun), RunEnd> {
         match self.try_launch(launcher) {
-            Ok((child, kept)) => Ok((child, LiveRun { done: self.done, kept })),
+            Ok((child, kept)) => Ok((child, LiveRun { done: self.done, kept, common: self.common })),
             Err(NotStarted { why, feed }) => {
-                Err(RunEnd { done: self.done, outcome: Outcome::Failed(why), feed, how: HowOver::Ended })
+                let cause = if why.is_lack { FailCause::NoStart } else { FailCause::Other };
+                let outcome = Outcome::failed_of(cause, why.text);
+                Err(RunEnd { done: self.done, outcome, feed, how: HowOver::Ended })
             }
         }
     }
@@ -330,12 +335,17 @@ impl Task for ProgramRun {
         self.done
     }
 
-    fn finish(LiveRun { done, kept }: LiveRun, end: ProcessEnd, how: Option<StopHow>) -> RunEnd {
+    fn finish(LiveRun { done, kept, common }: LiveRun, end: ProcessEnd, how: Option<StopHow>) -> RunEnd {
         let Kept { task_dir, removals, ticket, feed } = kept;
         // What it says after its end is nobody's.
         drop(ticket);
         let error_file = task_dir.as_ref().map(TaskDir::error_file);
-        let error = failure::of_end(&end, error_file.as_deref());
+        // A run that we end is ended by nobody else.
+        let was_oom_kill = || how.is_none() && common.memory.was_kill();
+        let error = failure::of_end(&end, error_file.as_deref(), was_oom_kill);
+        if how.is_none() && error.as_ref().is_some_and(|failure| failure.cause != FailCause::OutOfMemory) {
+            common.memory.pass_by();
+        }
         // Whoever sees the end of the task must not find its directory any more.
         drop(task_dir);
         if error.is_none() {
@@ -345,7 +355,7 @@ impl Task for ProgramRun {
                 }
             }
         }
-        let outcome = error.map_or(Outcome::Finished, Outcome::Failed);
+        let outcome = error.map_or(Outcome::Finished, |failure| Outcome::failed_of(failure.cause, failure.error));
         let how = match how {
             None => HowOver::Ended,
             Some(StopHow::Interrupt | StopHow::Kill) => HowOver::Stopped,

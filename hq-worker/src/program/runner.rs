@@ -12,6 +12,7 @@ use hq_node::{StartOrder, StopHow};
 
 use super::{
     environment::{Variables, inherited_environment},
+    memory::MemoryEvents,
     recent::Recent,
     run::{FrameKey, FrameOf, PlanKey, PlanOf, ProgramRun, above_stdio},
 };
@@ -94,6 +95,7 @@ pub(super) struct Common {
     /// `/dev/null`, open for reading and writing, with a number above 2.
     pub(super) null: OwnedFd,
     pub(super) task_dirs: AtomicU64,
+    pub(super) memory: MemoryEvents,
     pub(super) notify: Option<Arc<NotifyDesk>>,
     pub(super) streams: Streams,
     pub(super) plans: Recent<PlanKey, PlanOf>,
@@ -116,6 +118,7 @@ impl ProgramRunner {
             env,
             null: above_stdio(null.into())?,
             task_dirs: AtomicU64::new(0),
+            memory: MemoryEvents::of_this_process(),
             notify: options.notify,
             streams: Streams::default(),
             plans: Recent::new(PLANS, |(body, _)| body.strong_count() > 0),

@@ -13,8 +13,8 @@ use std::{
 };
 
 use hq_core::{
-    Allocation, Amount, Blob, Epoch, GrantId, GrantedResource, Instance, JobId, OnClose, Ordinal, Outcome, Piece,
-    ProgramBody, ProgramSpec, Request, ResourceName, RunId, Stdio, SubmitBody, SubmitId, TaskNumber, WorkerId,
+    Allocation, Amount, Blob, Epoch, FailCause, GrantId, GrantedResource, Instance, JobId, OnClose, Ordinal, Outcome,
+    Piece, ProgramBody, ProgramSpec, Request, ResourceName, RunId, Stdio, SubmitBody, SubmitId, TaskNumber, WorkerId,
     WorkerResources,
 };
 use hq_node::{Lane, StartOrder, StopHow};
@@ -171,8 +171,15 @@ impl Bench<ProgramRunner> {
     }
 }
 
+/// A failure with this text, and of the cause that the text tells.
 pub(crate) fn failed(text: &str) -> Outcome {
-    Outcome::Failed(text.to_owned())
+    let number = |from: &str| text.split_once(from)?.1.split(['.', ' ']).next()?.parse::<i32>().ok();
+    let cause = match (number("Received signal "), number("with exit code ")) {
+        (Some(signal), _) => FailCause::Signal(signal),
+        (None, Some(code)) => FailCause::Exit(code),
+        (None, None) => FailCause::Other,
+    };
+    Outcome::failed_of(cause, text)
 }
 
 /// Waits until it holds.

@@ -62,9 +62,11 @@ pub(crate) fn describe(
         priority: options.priority.unwrap_or_default(),
         time_limit: options.time_limit,
         crash_limit: options.crash_limit.unwrap_or_default(),
+        retry: options.retry.clone(),
         task_dir: options.task_dir,
         ..Profile::new(request(options)?)
     };
+    profile.check().map_err(|reason| anyhow::anyhow!("{reason}"))?;
     Ok((profile, spec(options, command, stdin, submit_dir)))
 }
 

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use hq_core::{CrashLimit, IdList, Quantity, ResourceEntry, Span};
+use hq_core::{CrashLimit, IdList, Quantity, ResourceEntry, RetryRule, Span};
 
 use super::relations::Relations;
 use crate::{
@@ -90,6 +90,14 @@ pub(crate) struct Options {
     /// How often a task may lose its worker: a number, `never-restart` or `unlimited` [default: 5]
     #[arg(long, value_name = "LIMIT", value_parser = parse::reader(parse::crash_limit))]
     pub(in crate::commands) crash_limit: Option<CrashLimit>,
+    /// Run a task again after ends of a kind: CAUSE[=CODES]:TIMES[:DELAY[..MAX]]; may be repeated, the first that fits counts
+    ///
+    /// CAUSE is `exit` (any exit code but 0, or `exit=75,100-110`), `signal`, `oom` (killed for want of memory; or also after
+    /// exit codes, `oom=137`), `time-limit`, `start` (the worker had no process or descriptor left), `crash` (the worker was
+    /// lost), `preempted` (it was stopped, or its allocation ended), or `any` (all of them but the last two). TIMES is a number
+    /// or `unlimited`. The delay doubles each time, from DELAY up to MAX, less up to a quarter by chance [default: 1s..5m].
+    #[arg(long, value_name = "RULE", value_parser = parse::reader(parse::retry_rule))]
+    pub(in crate::commands) retry: Vec<RetryRule>,
     #[command(flatten)]
     pub(in crate::commands) relations: Relations,
 }
@@ -133,6 +141,8 @@ impl Options {
             live: self.live || lower.live,
             task_dir: self.task_dir || lower.task_dir,
             crash_limit: self.crash_limit.or(lower.crash_limit),
+            // The first that fits counts, so that those that go before come first.
+            retry: [self.retry, lower.retry].concat(),
             relations: self.relations.over(lower.relations),
         }
     }

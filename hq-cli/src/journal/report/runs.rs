@@ -29,7 +29,8 @@ impl Runs {
                     ended.push(Run { workers: workers.clone(), start: end.started, end: end.ended });
                 }
             }
-            EventKind::TaskFailed { job, task, run: Some(run), .. } => {
+            EventKind::TaskFailed { job, task, run: Some(run), .. }
+            | EventKind::TaskRetried { job, task, run: Some(run), .. } => {
                 self.open.remove(&(*job, *task, run.instance));
                 ended.push(Run { workers: run.workers.clone(), start: run.started, end: at });
             }

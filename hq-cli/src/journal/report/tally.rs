@@ -144,6 +144,7 @@ impl Tally {
             EventKind::TasksAborted { job, tasks } => self.take_back(*job, tasks, TaskState::Aborted),
             EventKind::JobCanceled { .. }
             | EventKind::TaskStarted { .. }
+            | EventKind::TaskRetried { .. }
             | EventKind::TaskNotify { .. }
             | EventKind::WorkerOverview { .. }
             | EventKind::QueueCreated { .. }
