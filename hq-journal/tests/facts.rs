@@ -8,8 +8,8 @@ use common::{closed, contents, finished, open, submitted};
 use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
     JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, OpenedLanes, Ordinal, OrdinalRange, Owner, Parts,
-    PastRuns, PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, Seq,
-    SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds, TaskMark,
+    PastRuns, PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, RetryMark,
+    Seq, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds, TaskMark,
     TaskNumber, TaskState, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
@@ -51,7 +51,10 @@ fn snapshot_head() -> Box<SnapshotHead> {
 
 fn mark(n: u32) -> TaskMark {
     let error = (n > 0).then(|| "no".into());
-    TaskMark { task: Ordinal(7), instance: n, crashes: n, error, gang: vec![WorkerId(1); n as usize] }
+    let (used, lost) = (vec![(0, n)], vec![WorkerId(2); n as usize]);
+    let retry = (n > 0).then(|| RetryMark { used, until: Some(Tick(9)), error: "no".to_owned(), lost });
+    let gang = vec![WorkerId(1); n as usize];
+    TaskMark { task: Ordinal(7), instance: n, crashes: n, error, gang, retry: retry.map(Box::new) }
 }
 
 fn snapshot_tail() -> Box<SnapshotTail> {
