@@ -1,11 +1,15 @@
 //! Workers that lose their links and come back.
 
+use std::collections::BTreeSet;
+
 use hq_core::{
-    Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, TaskState, Tick, ToWorker, WorkerId,
+    ClassId, Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, TaskState, Tick, ToWorker,
+    WorkerId,
 };
 
 use crate::{
     Action, Scheduler,
+    rooms::RoomId,
     state::{Effects, Worker},
 };
 
@@ -60,10 +64,23 @@ impl Scheduler {
                 self.limit_lane(kept.grant, deadline, &request);
             }
         }
+        self.offer_backlogs(&kept);
         self.settle(now, fx);
         let kill = |(grant, task)| Action::Send { worker, message: ToWorker::Kill { grant, task } };
         self.actions.extend(killed.into_iter().map(kill));
         Some(kept)
+    }
+
+    /// While their worker was away nobody could have the backlogs of lanes that are back: whoever has room for such tasks is
+    /// looked at again, though nothing has moved there.
+    fn offer_backlogs(&mut self, kept: &[KeptGrant]) {
+        let lanes = kept.iter().filter_map(|kept| self.state.grants.get(&kept.grant));
+        let classes: BTreeSet<ClassId> = lanes.filter(|lane| lane.next().is_some()).map(|lane| lane.class).collect();
+        for class in classes {
+            let fitting: Vec<RoomId> = self.mind.rooms.all_fitting(class, &self.state).map(|(room, _)| room).collect();
+            let rooms = fitting.into_iter().filter_map(|room| self.mind.rooms.get(room));
+            self.mind.dirty_workers.extend(rooms.flat_map(|room| room.workers.iter().copied()));
+        }
     }
 
     /// Lets lanes of a worker that came back start tasks again.
