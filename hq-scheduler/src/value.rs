@@ -11,9 +11,9 @@ use crate::{
 };
 
 /// About what a whole cluster's worth of one resource comes to at weight 1.
-const SCALE: u128 = 1 << 48;
+const SCALE: u64 = 1 << 48;
 /// So many parts make one of a resource.
-const ONE: u128 = Amount::PARTS as u128;
+const ONE: u64 = Amount::PARTS;
 
 impl Scheduler {
     /// Weight × Σ over resources of amount ÷ cluster total; compared within one level only.
@@ -44,17 +44,26 @@ pub(crate) fn value_in(totals: &BTreeMap<String, u64>, request: &Request, pools:
     let worth = |entry: &ResourceEntry| {
         let name = entry.resource.as_str();
         let one = worth_of_one(totals.get(name).copied().unwrap_or(0));
-        u128::from(amount_on(pools, name, entry.quantity).parts()).saturating_mul(one) / ONE
+        in_ones(amount_on(pools, name, entry.quantity).parts().into(), one)
     };
     let sum = request.entries().iter().map(worth).fold(0, u128::saturating_add);
-    u64::try_from(sum.saturating_mul(u128::from(request.weight())) / ONE).unwrap_or(u64::MAX)
+    u64::try_from(in_ones(sum, request.weight().into())).unwrap_or(u64::MAX)
 }
 
 /// What one of a resource is worth, of which there is so much.
-fn worth_of_one(total: u64) -> u128 {
-    let one = (SCALE * ONE / u128::from(total.max(1))).max(1);
+fn worth_of_one(total: u64) -> u64 {
+    let one = (SCALE * ONE / total.max(1)).max(1);
     // So that shares of it are whole numbers, where that makes no difference otherwise.
     if one > ONE << 8 { one - one % ONE } else { one }
+}
+
+/// The product of two numbers of which one is in parts.
+fn in_ones(n: u128, factor: u64) -> u128 {
+    // Nearly always the product is short, and a long division is not.
+    match u64::try_from(n).ok().and_then(|n| n.checked_mul(factor)) {
+        Some(product) => (product / ONE).into(),
+        None => n.saturating_mul(factor.into()) / u128::from(ONE),
+    }
 }
 
 /// What a quantity comes to on a worker.

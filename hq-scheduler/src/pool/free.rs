@@ -93,6 +93,24 @@ impl Indexed {
         if self.words[word] & bit != 0 { Amount::ONE } else { self.parts.get(&index).copied().unwrap_or_default() }
     }
 
+    /// Bits of the whole indices of a word that are free.
+    pub(super) fn word(&self, word: usize) -> u64 {
+        self.words[word]
+    }
+
+    /// Takes these whole indices of group number `at`, all of which are free, or makes them free, none of which is.
+    pub(super) fn flip(&mut self, at: usize, word: usize, bits: u64) {
+        let n = bits.count_ones();
+        if self.words[word] & bits == 0 {
+            self.whole[at] += n;
+            self.whole_total += n;
+        } else {
+            self.whole[at] -= n;
+            self.whole_total -= n;
+        }
+        self.words[word] ^= bits;
+    }
+
     /// Makes exactly `amount`, at most one unit, of an index of group number `at` free.
     pub(super) fn set(&mut self, group: GroupShape, at: usize, index: u32, amount: Amount) {
         let (word, bit) = bit(group, index);
@@ -140,7 +158,7 @@ impl Indexed {
 }
 
 /// The word and the bit of an index of `group`.
-const fn bit(group: GroupShape, index: u32) -> (usize, u64) {
+pub(super) const fn bit(group: GroupShape, index: u32) -> (usize, u64) {
     let offset = index - group.start;
     (group.words_at + offset as usize / 64, 1 << (offset % 64))
 }

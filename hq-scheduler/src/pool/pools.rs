@@ -4,7 +4,7 @@ use hq_core::{Allocation, Amount, GrantedResource, Obstacle, Piece, Quantity, Re
 
 use super::{
     allocate,
-    free::{Free, Indexed},
+    free::{Free, Indexed, bit},
     glance::Glance,
     shape::{ResourceShape, Shape},
     signature::Signature,
@@ -48,7 +48,7 @@ impl Pools {
     /// Returns `false`, and changes nothing, where it is not free, or where it is not a sound allocation on a worker
     /// of this shape: unknown or doubled resources or indices, empty pieces, amounts that do not add up.
     pub fn take(&mut self, allocation: &Allocation) -> bool {
-        self.change(allocation, Amount::checked_sub)
+        self.change(allocation, Op::Take)
     }
 
     /// Gives back what was taken.
@@ -56,7 +56,7 @@ impl Pools {
     /// Returns `false`, and changes nothing, where it cannot have been taken: then it is all or in part free already,
     /// or unsound.
     pub fn release(&mut self, allocation: &Allocation) -> bool {
-        self.change(allocation, Amount::checked_add)
+        self.change(allocation, Op::Release)
     }
 
     /// How much of what is free of a resource is of no use to `request`: all of it where the request does not fit, else what is
@@ -163,14 +163,40 @@ impl Pools {
     }
 }
 
-/// Adds to or takes from a free amount; `None` where that is not possible.
-type Op = fn(Amount, Amount) -> Option<Amount>;
+/// What happens to what is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Take,
+    Release,
+}
+
+impl Op {
+    /// What is free then; `None` where that is not possible.
+    fn on(self, free: Amount, amount: Amount) -> Option<Amount> {
+        match self {
+            Self::Take => free.checked_sub(amount),
+            Self::Release => free.checked_add(amount),
+        }
+    }
+
+    /// Whether pieces are all whole indices in order, none of which is partly free: the usual, which is done in words of 64.
+    fn is_plain(self, indexed: &Indexed, pieces: &[Piece]) -> bool {
+        (self == Self::Take || indexed.parts.is_empty())
+            && pieces.iter().all(|piece| piece.amount == Amount::ONE)
+            && ascend(pieces)
+    }
+}
 
 fn can_change(shape: &ResourceShape, free: &Free, granted: &GrantedResource, op: Op) -> bool {
     match free {
         Free::Sum(free) => {
-            let within = op(*free, granted.amount).is_some_and(|rest| rest <= shape.total);
+            let within = op.on(*free, granted.amount).is_some_and(|rest| rest <= shape.total);
             granted.pieces.is_empty() && !granted.amount.is_zero() && within
+        }
+        Free::Indexed(indexed) if op.is_plain(indexed, &granted.pieces) => {
+            let all = |word, bits| indexed.word(word) & bits == if op == Op::Take { bits } else { 0 };
+            u64::try_from(granted.pieces.len()).is_ok_and(|n| n > 0 && granted.amount.parts() == n * Amount::PARTS)
+                && each_word(shape, &granted.pieces, |_, word, bits| all(word, bits))
         }
         Free::Indexed(indexed) => {
             let sum = granted.pieces.iter().try_fold(Amount::ZERO, |sum, piece| sum.checked_add(piece.amount));
@@ -186,23 +212,57 @@ fn can_change(shape: &ResourceShape, free: &Free, granted: &GrantedResource, op:
 /// The group of a piece and how much would be free of its index after `op`; `None` where that is not possible.
 fn after(shape: &ResourceShape, indexed: &Indexed, piece: &Piece, op: Op) -> Option<(usize, Amount)> {
     let at = shape.group_of(piece.index)?;
-    let rest = op(indexed.of(shape.groups[at], piece.index), piece.amount)?;
+    let rest = op.on(indexed.of(shape.groups[at], piece.index), piece.amount)?;
     (rest <= Amount::ONE).then_some((at, rest))
 }
 
 fn distinct(pieces: &[Piece]) -> bool {
-    let ascending = |pieces: &[Piece]| pieces.windows(2).all(|pair| pair[0].index < pair[1].index);
     // The usual form needs no sorting.
-    ascending(pieces) || {
+    ascend(pieces) || {
         let mut sorted = pieces.to_vec();
         sorted.sort();
-        ascending(&sorted)
+        ascend(&sorted)
     }
+}
+
+fn ascend(pieces: &[Piece]) -> bool {
+    pieces.windows(2).all(|pair| pair[0].index < pair[1].index)
+}
+
+/// Tells the group, the word and the bits of indices that ascend, word by word, as long as they are there and `tell` agrees; says
+/// whether that was to the end.
+fn each_word(shape: &ResourceShape, pieces: &[Piece], mut tell: impl FnMut(usize, usize, u64) -> bool) -> bool {
+    let mut at = 0;
+    let mut last: Option<(usize, usize, u64)> = None;
+    for piece in pieces {
+        while shape.groups.get(at).is_some_and(|group| group.start + group.size <= piece.index) {
+            at += 1;
+        }
+        let Some(group) = shape.groups.get(at) else { return false };
+        let (word, bit) = bit(*group, piece.index);
+        match &mut last {
+            Some((_, same, bits)) if *same == word => *bits |= bit,
+            _ => {
+                if let Some((at, word, bits)) = last.replace((at, word, bit))
+                    && !tell(at, word, bits)
+                {
+                    return false;
+                }
+            }
+        }
+    }
+    last.is_none_or(|(at, word, bits)| tell(at, word, bits))
 }
 
 fn change(shape: &ResourceShape, free: &mut Free, granted: &GrantedResource, op: Op) {
     match free {
-        Free::Sum(free) => *free = op(*free, granted.amount).unwrap_or(*free),
+        Free::Sum(free) => *free = op.on(*free, granted.amount).unwrap_or(*free),
+        Free::Indexed(indexed) if op.is_plain(indexed, &granted.pieces) => {
+            each_word(shape, &granted.pieces, |at, word, bits| {
+                indexed.flip(at, word, bits);
+                true
+            });
+        }
         Free::Indexed(indexed) => {
             for piece in &granted.pieces {
                 if let Some((at, rest)) = after(shape, indexed, piece, op) {

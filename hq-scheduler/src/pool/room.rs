@@ -14,7 +14,11 @@ pub(crate) struct Room {
 
 /// What a request takes of a [`Room`].
 #[derive(Clone, Debug)]
-pub(crate) struct Need(Vec<Line>);
+pub(crate) struct Need {
+    first: Option<Line>,
+    /// Few requests have others.
+    rest: Vec<Line>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
@@ -26,15 +30,19 @@ struct Line {
 }
 
 impl Need {
+    fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.first.iter().chain(&self.rest)
+    }
+
     /// The sum over resources of weight × the part of what is free that this takes, in parts of 2^36; never nothing.
     pub(crate) fn share(&self, factors: &[u128]) -> u128 {
         let share = |line: &Line| u128::from(line.whole + line.rest).saturating_mul(factors[line.at]);
-        (self.0.iter().map(share).fold(0, u128::saturating_add) >> 28).max(1)
+        (self.lines().map(share).fold(0, u128::saturating_add) >> 28).max(1)
     }
 
     /// What is taken of a resource, in parts.
     pub(crate) fn of(&self, at: usize) -> u64 {
-        self.0.iter().filter(|line| line.at == at).map(|line| line.whole + line.rest).sum()
+        self.lines().filter(|line| line.at == at).map(|line| line.whole + line.rest).sum()
     }
 }
 
@@ -64,13 +72,18 @@ impl Pools {
             let rest = if matches!(self.free[at], Free::Sum(_)) { 0 } else { amount.fraction() };
             Some(Line { at, whole: amount.parts() - rest, rest })
         };
-        request.entries().iter().map(line).collect::<Option<Vec<Line>>>().map(Need)
+        let mut lines = request.entries().iter().map(line);
+        let first = match lines.next() {
+            Some(line) => Some(line?),
+            None => None,
+        };
+        Some(Need { first, rest: lines.collect::<Option<Vec<Line>>>()? })
     }
 }
 
 impl Room {
     pub(crate) fn fits(&self, need: &Need) -> bool {
-        need.0.iter().all(|line| {
+        need.lines().all(|line| {
             let free = self.free[line.at];
             free >= line.whole
                 && (line.rest == 0 || free - line.whole >= Amount::PARTS || self.rest_for(line).is_some())
@@ -88,7 +101,7 @@ impl Room {
         if !self.fits(need) {
             return false;
         }
-        for line in &need.0 {
+        for line in need.lines() {
             self.free[line.at] -= line.whole;
             if line.rest == 0 {
                 continue;
@@ -110,7 +123,7 @@ impl Room {
 
     /// How often the need fits, as far as amounts say; `max` at most.
     pub(crate) fn count(&self, need: &Need, max: u64) -> u64 {
-        let counts = need.0.iter().map(|line| self.amount(line.at).checked_div(line.whole + line.rest).unwrap_or(max));
+        let counts = need.lines().map(|line| self.amount(line.at).checked_div(line.whole + line.rest).unwrap_or(max));
         counts.min().unwrap_or(max).min(max)
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Scheduler,
-    policy::{PassRule, Rank},
+    policy::{PassRule, QueueView, Rank},
     pool::Pools,
     state::QueueKey,
 };
@@ -215,24 +215,23 @@ impl Blockers {
 
 impl Scheduler {
     /// Notes that what is left of a queue has no room.
-    pub(super) fn block(&self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        match self.needed(now, key) {
-            None | Some((_, PassRule::Free)) => {}
-            Some((needed, rule @ (PassRule::Gap | PassRule::Strict))) => blockers.add(rank, key, needed, rule),
-            Some((_, PassRule::Shadow)) => {
+    pub(super) fn block(&self, blockers: &mut Blockers, key: QueueKey, rank: Rank, view: &QueueView) {
+        match self.needed(key, view) {
+            (_, PassRule::Free) => {}
+            (needed, rule @ (PassRule::Gap | PassRule::Strict)) => blockers.add(rank, key, needed, rule),
+            (_, PassRule::Shadow) => {
                 if blockers.reservations.len() < self.policies.order().reservations() {
-                    self.reserve(now, blockers, key, rank);
+                    self.reserve(view.now, blockers, key, rank);
                 }
             }
         }
     }
 
-    /// How many workers a queue wants to be held if it has no room, and what may pass it; nothing where it does not wait.
-    pub(super) fn needed(&self, now: Tick, key: QueueKey) -> Option<(u64, PassRule)> {
-        let view = self.queue_view(now, key)?;
-        let rule = self.policies.order().pass_rule_of(&view);
+    /// How many workers a queue wants to be held if it has no room, and what may pass it.
+    pub(super) fn needed(&self, key: QueueKey, view: &QueueView) -> (u64, PassRule) {
+        let rule = self.policies.order().pass_rule_of(view);
         let all = rule == PassRule::Strict || self.state.classes.get(key.class).is_gang();
-        Some((if all { u64::MAX } else { view.waiting }, rule))
+        (if all { u64::MAX } else { view.waiting }, rule)
     }
 
     /// The best queue of `class` for which a place on the worker is held.

@@ -72,7 +72,7 @@ pub(super) fn choose_using(
     let chosen = match useful[..] {
         [] => vec![],
         [i] => vec![fits[i]],
-        _ => match all_sets(pools, &some, waiting, most, may) {
+        _ => match all_sets(pools, &some, useful.iter().map(|i| fits[*i]), waiting, most, may) {
             Some(sets) => {
                 let key = |set: &Set| (used(&set.counts) >= cpus, set.value);
                 // What is worth nothing is to run, too: the first one counts in any case.

@@ -57,7 +57,7 @@ impl Scheduler {
 
     /// Whether all workers that could ever run its class are to be held for a queue while it is blocked.
     pub(super) fn wants_all(&self, now: Tick, key: QueueKey) -> bool {
-        self.needed(now, key).is_some_and(|(needed, rule)| {
+        self.queue_view(now, key).map(|view| self.needed(key, &view)).is_some_and(|(needed, rule)| {
             matches!(rule, PassRule::Gap | PassRule::Strict) && self.all_are_held(key.class, needed)
         })
     }
@@ -104,7 +104,7 @@ impl Scheduler {
         let mut dirty = Vec::new();
         for (key, held) in &self.mind.held {
             let has = held.workers.as_ref().map_or_else(|| self.mind.makes.count(key.class), |held| held.len() as u64);
-            let wants = self.needed(now, *key).map_or(0, |(wants, _)| wants);
+            let wants = self.queue_view(now, *key).map_or(0, |view| self.needed(*key, &view).0);
             if wants == 0 || wants < has || rank(*key) > held.rank {
                 dirty.extend(self.workers_held(*key, held));
             }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use super::{
     assign::{May, Site},
+    fill::fit,
     prices::Shares,
     search::{Set, all_sets},
 };
@@ -21,7 +22,8 @@ pub(super) fn share_out(sites: &[Site<'_>], left: &[u64], may: &May<'_>) -> Opti
     }
     let mut sets: Vec<Vec<Share>> = Vec::with_capacity(sites.len());
     for (at, site) in sites.iter().enumerate() {
-        let all = all_sets(&site.pools, &site.ways, left, site.most, &|class, pools| may(at, class, pools))?;
+        let fits = site.ways.iter().map(|way| fit(&site.pools, way, left, site.most));
+        let all = all_sets(&site.pools, &site.ways, fits, left, site.most, &|class, pools| may(at, class, pools))?;
         sets.push(best_of_each(site, all, left.len()));
     }
     let states = States::new(&sets, left)?;

@@ -13,8 +13,10 @@ impl Scheduler {
         ranked.sort_unstable();
         let mut blockers = Blockers::default();
         for (rank, key) in ranked {
-            if !self.block_overdue(now, &mut blockers, key, rank) {
-                self.block(now, &mut blockers, key, rank);
+            if !self.block_overdue(now, &mut blockers, key, rank)
+                && let Some(view) = self.queue_view(now, key)
+            {
+                self.block(&mut blockers, key, rank, &view);
             }
         }
         blockers

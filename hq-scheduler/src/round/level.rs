@@ -110,9 +110,9 @@ impl Scheduler {
         let mut plans = Plans::new();
         for (queue, key) in keys.iter().enumerate() {
             let fresh = reach.fresh.contains(key);
-            for (room, variants) in self.rooms_for(reach, key.class, fresh) {
+            self.rooms_for(reach, key.class, fresh, |room, variants| {
                 plans.entry(room).or_default().push(Candidate { queue, class: key.class, variants, fresh });
-            }
+            });
         }
         plans
     }

@@ -12,20 +12,21 @@ pub(super) struct Lots {
     pub(super) keys: Vec<QueueKey>,
     /// How many tasks of each lot may be placed.
     pub(super) budgets: Vec<u64>,
-    /// The queues of each lot as places in the level, the one with the earliest task first.
-    members: Vec<Vec<usize>>,
+    /// Lots and their queues as places in the level, by lot, and the one with the earliest task first.
+    members: Vec<(usize, usize)>,
 }
 
 impl Lots {
     /// Gives what was placed to the queues, by lot in order: to those with the earliest task first, to each within its budget.
     pub(super) fn hand_out<T>(&self, placed: Vec<Vec<T>>, budgets: &[u64]) -> Vec<Vec<T>> {
+        if placed.len() == budgets.len() {
+            return placed; // Each queue is a lot.
+        }
         let mut by_queue: Vec<Vec<T>> = budgets.iter().map(|_| vec![]).collect();
-        for (members, placed) in self.members.iter().zip(placed) {
-            let mut placed = placed.into_iter();
-            for i in members {
-                let n = usize::try_from(budgets[*i]).unwrap_or(usize::MAX);
-                by_queue[*i].extend(placed.by_ref().take(n));
-            }
+        let mut placed: Vec<_> = placed.into_iter().map(Vec::into_iter).collect();
+        for (lot, i) in &self.members {
+            let n = usize::try_from(budgets[*i]).unwrap_or(usize::MAX);
+            by_queue[*i].extend(placed[*lot].by_ref().take(n));
         }
         by_queue
     }
@@ -40,20 +41,21 @@ impl Scheduler {
         reserved: bool,
         alike: impl Fn(&QueueKey) -> bool,
     ) -> Lots {
-        let mut lots = Lots { keys: vec![], budgets: vec![], members: vec![] };
-        let mut known: BTreeMap<(ClassId, bool, Option<QueueKey>), usize> = BTreeMap::new();
+        let mut lots = Lots { keys: vec![], budgets: vec![], members: Vec::with_capacity(keys.len()) };
+        let mut known: BTreeMap<(ClassId, bool), usize> = BTreeMap::new();
         for (i, (key, budget)) in keys.iter().zip(budgets).enumerate() {
-            let lot = *known.entry((key.class, alike(key), reserved.then_some(*key))).or_insert_with(|| {
+            let next = lots.keys.len();
+            let lot = if reserved { next } else { *known.entry((key.class, alike(key))).or_insert(next) };
+            if lot == next {
                 lots.keys.push(*key);
-                lots.budgets.push(0);
-                lots.members.push(vec![]);
-                lots.keys.len() - 1
-            });
-            lots.budgets[lot] = lots.budgets[lot].saturating_add(*budget);
-            lots.members[lot].push(i);
+                lots.budgets.push(*budget);
+            } else {
+                lots.budgets[lot] = lots.budgets[lot].saturating_add(*budget);
+            }
+            lots.members.push((lot, i));
         }
-        for members in lots.members.iter_mut().filter(|members| members.len() > 1) {
-            members.sort_by_cached_key(|i| self.head_of(keys[*i]));
+        if lots.keys.len() < keys.len() {
+            lots.members.sort_by_cached_key(|(lot, i)| (*lot, self.head_of(keys[*i])));
         }
         lots
     }

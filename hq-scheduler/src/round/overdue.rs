@@ -12,7 +12,7 @@ use hq_core::{ClassId, Ordinal, Tick, WorkerId};
 use super::{blocked::Blockers, reach::Reach};
 use crate::{
     Scheduler,
-    policy::{PassRule, Rank},
+    policy::{PassRule, QueueView, Rank},
     state::QueueKey,
 };
 
@@ -43,11 +43,11 @@ struct Level {
 
 impl Scheduler {
     /// Notes that the head of a queue finds no room.
-    fn note_waiting(&mut self, now: Tick, key: QueueKey, rank: Rank) {
-        let (order, view) = (self.policies.order(), self.queue_view(now, key));
-        let Some(view) = view.filter(|view| order.pass_rule_of(view) == PassRule::Gap && order.keeps_ranks()) else {
+    fn note_waiting(&mut self, view: &QueueView, key: QueueKey, rank: Rank) {
+        let order = self.policies.order();
+        if order.pass_rule_of(view) != PassRule::Gap || !order.keeps_ranks() {
             return;
-        };
+        }
         let head = view.head;
         let patience = self.patience();
         let level = self.mind.waits.levels.entry(rank).or_default();
@@ -121,9 +121,11 @@ impl Scheduler {
 
     /// Notes that what is left of a queue has no room.
     pub(super) fn block_waiting(&mut self, now: Tick, blockers: &mut Blockers, key: QueueKey, rank: Rank) {
-        if !self.block_overdue(now, blockers, key, rank) {
-            self.block(now, blockers, key, rank);
-            self.note_waiting(now, key, rank);
+        if !self.block_overdue(now, blockers, key, rank)
+            && let Some(view) = self.queue_view(now, key)
+        {
+            self.block(blockers, key, rank, &view);
+            self.note_waiting(&view, key, rank);
         }
     }
 
@@ -136,7 +138,8 @@ impl Scheduler {
         let gang = self.state.classes.get(key.class).is_gang();
         blockers.add(before(rank), key, if gang { u64::MAX } else { 1 }, PassRule::Gap);
         blockers.in_the_way.insert(key);
-        if let Some((needed @ 2.., rule @ (PassRule::Gap | PassRule::Strict))) = self.needed(now, key)
+        let needed = self.queue_view(now, key).map(|view| self.needed(key, &view));
+        if let Some((needed @ 2.., rule @ (PassRule::Gap | PassRule::Strict))) = needed
             && !gang
         {
             blockers.add(rank, key, needed - 1, rule);

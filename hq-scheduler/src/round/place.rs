@@ -61,13 +61,19 @@ impl Scheduler {
             }
             self.mind.effort.visited += level.len() as u64;
             let mut open_level = Vec::with_capacity(level.len());
-            let mut finds_room: BTreeMap<(ClassId, bool), bool> = BTreeMap::new();
+            // Queues of one class come one after the other.
+            let mut last: Option<(ClassId, bool, bool)> = None;
             for key in level {
                 let fresh = queues.contains(&key);
                 if fresh {
                     unseen.see(key.class);
                 }
-                if *finds_room.entry((key.class, fresh)).or_insert_with(|| self.finds_room(&reach, key.class, fresh)) {
+                let finds_room = match last {
+                    Some((class, same, finds_room)) if (class, same) == (key.class, fresh) => finds_room,
+                    _ => self.finds_room(&reach, key.class, fresh),
+                };
+                last = Some((key.class, fresh, finds_room));
+                if finds_room {
                     open_level.push(key);
                 } else {
                     self.block_waiting(now, &mut blockers, key, rank);
@@ -101,8 +107,10 @@ impl Scheduler {
         blockers: &mut Blockers,
     ) -> (u64, Vec<QueueKey>) {
         let mut level = self.by_value(level);
-        let overdue = self.place_overdue(now, &level, rank, reach, blockers);
-        level.retain(|key| !overdue.contains(key) && self.state.ready.contains_key(key));
+        if self.overdue().next().is_some() {
+            let overdue = self.place_overdue(now, &level, rank, reach, blockers);
+            level.retain(|key| !overdue.contains(key) && self.state.ready.contains_key(key));
+        }
         let budgets: Vec<u64> = level.iter().map(|key| self.budget(now, *key)).collect();
         let gangs = level.iter().take_while(|key| self.state.classes.get(key.class).is_gang()).count();
         let single = if self.policies.placement().fills_workers() { gangs } else { level.len() };
@@ -194,11 +202,15 @@ impl Scheduler {
         if level.len() < 2 {
             return level;
         }
-        let mut values: BTreeMap<ClassId, u64> = BTreeMap::new();
+        // Queues of one class come one after the other.
+        let mut last: Option<(ClassId, u64)> = None;
         level.sort_by_cached_key(|key| {
             let class = self.state.classes.get(key.class);
-            let value = || class.requests.iter().map(|request| self.value_anywhere(request)).max().unwrap_or(0);
-            let value = *values.entry(key.class).or_insert_with(value);
+            let value = match last {
+                Some((same, value)) if same == key.class => value,
+                _ => class.requests.iter().map(|request| self.value_anywhere(request)).max().unwrap_or(0),
+            };
+            last = Some((key.class, value));
             (!class.is_gang(), std::cmp::Reverse(value), self.head_of(*key))
         });
         level

@@ -82,13 +82,21 @@ impl Scheduler {
         }
     }
 
-    /// Rooms within reach in which something of the class fits, with the variants that do, as bits.
-    pub(super) fn rooms_for(&mut self, reach: &Reach<'_>, class: ClassId, fresh: bool) -> Vec<(RoomId, u32)> {
+    /// Tells rooms within reach in which something of the class fits, with the variants that do, as bits.
+    pub(super) fn rooms_for(
+        &mut self,
+        reach: &Reach<'_>,
+        class: ClassId,
+        fresh: bool,
+        mut tell: impl FnMut(RoomId, u32),
+    ) {
+        let (rooms, state) = (&mut self.mind.rooms, &self.state);
         if fresh {
-            return self.mind.rooms.all_fitting(class, &self.state).collect();
+            rooms.all_fitting(class, state).for_each(|(room, variants)| tell(room, variants));
+            return;
         }
-        let fitting = reach.rooms.keys().map(|room| (*room, self.mind.rooms.fitting(*room, class, &self.state)));
-        fitting.filter(|(_, variants)| *variants != 0).collect()
+        let fitting = reach.rooms.keys().map(|room| (*room, rooms.fitting(*room, class, state)));
+        fitting.filter(|(_, variants)| *variants != 0).for_each(|(room, variants)| tell(room, variants));
     }
 
     /// Workers on which something of the class fits, in order.

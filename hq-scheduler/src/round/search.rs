@@ -1,6 +1,6 @@
 //! All combinations of tasks on one worker, where these are few.
 
-use super::fill::{Way, fit, take};
+use super::fill::{Way, take};
 use crate::pool::Pools;
 
 /// So many combinations are tried at most.
@@ -15,18 +15,21 @@ pub(super) struct Set {
 }
 
 /// All combinations of at most `waiting[class]` tasks of each class and `most` in all, each task only while `may` allows one more
-/// of its class; those with most of the earlier ways first. Nothing where there are too many.
+/// of its class; those with most of the earlier ways first. Nothing where there are too many, by how many of each way `fits`.
 pub(super) fn all_sets(
     pools: &Pools,
     ways: &[Way<'_>],
+    fits: impl Iterator<Item = u64>,
     waiting: &[u64],
     most: u64,
     may: &dyn Fn(usize, &Pools) -> bool,
 ) -> Option<Vec<Set>> {
-    let fits = ways.iter().map(|way| fit(pools, way, waiting, most));
-    let sets = fits.fold(1u64, |sets, fits| sets.saturating_mul(fits + 1));
-    if sets > SETS_MAX {
-        return None;
+    let mut sets = 1u64;
+    for fits in fits {
+        sets = sets.saturating_mul(fits + 1);
+        if sets > SETS_MAX {
+            return None;
+        }
     }
     let mut search = Search { ways, waiting: waiting.to_vec(), may, sets: Vec::with_capacity(sets as usize) };
     search.go(pools, most, 0, &mut vec![]);
