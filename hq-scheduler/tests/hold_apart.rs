@@ -1,16 +1,18 @@
 //! Classes that wait for whole workers may hold the same ones: each starts all the same, as soon as those before it have.
 
 mod cluster;
+mod common;
 
 use cluster::Cluster;
-use hq_core::{Ordinal, Profile, Request, Span, WorkerConfig, WorkerResources};
+use common::node;
+use hq_core::{Ordinal, Profile, Request, Span};
 
 /// At most so many ends come before the next of those that wait starts: all that runs, twice over.
 const PATIENCE: usize = 2 * 4;
 
 /// Small tasks without end on some workers, and large ones of better rank, each a class of its own and as wide as a worker.
 fn start_in_turn(workers: usize, priorities: &[i32]) {
-    let worker = || WorkerConfig::new("w", WorkerResources::cpus(4).unwrap());
+    let worker = || node(4);
     let mut cluster = Cluster::new((0..workers).map(|_| worker()), Span::secs(8));
     cluster.submit(0, 10_000, Request::cpus(1).unwrap());
     let mut large: Vec<(i32, Ordinal)> = vec![];
