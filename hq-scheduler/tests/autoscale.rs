@@ -3,12 +3,13 @@
 #![expect(clippy::disallowed_methods, reason = "the tables are files")]
 
 mod autoscaling;
+mod common;
 mod text;
 
 use autoscaling::Rig;
 use hq_core::QueueSpec;
 use hq_scheduler::autoscale::Permit;
-use text::check_table;
+use text::table::check_table;
 
 #[test]
 fn permits() {

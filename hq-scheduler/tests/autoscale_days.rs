@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tables are files")]
 
 mod autoscaling;
+mod common;
 #[expect(dead_code, reason = "only its language is used")]
 mod text;
 

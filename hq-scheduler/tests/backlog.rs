@@ -1,10 +1,13 @@
 //! Tasks in a backlog that turn out to wait behind long ones go to whoever can start them now.
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::{array, booted, node, ordinals};
 use hq_core::{
-    GrantId, HeldGrant, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd, Span,
-    Submit, TaskIds, TaskState, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    GrantId, HeldGrant, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd, Span, TaskState, Tick,
+    ToWorker, WorkerId,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -19,21 +22,18 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Self {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
-        Self { core, now: Tick(1_000_000), backlogs: BTreeMap::new(), begun: BTreeMap::new() }
+        Self { core: booted(), now: Tick(1_000_000), backlogs: BTreeMap::new(), begun: BTreeMap::new() }
     }
 
     fn submit(&mut self, tasks: u32) {
         let profile = Profile::new(Request::cpus(1).unwrap());
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
+        let submit = array(tasks, profile);
         self.core.submit(self.now, submit).unwrap();
         self.run();
     }
 
     fn join(&mut self, cpus: u32) {
-        self.core.join(self.now, WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap())).unwrap();
+        self.core.join(self.now, node(cpus)).unwrap();
         self.run();
     }
 
@@ -87,11 +87,6 @@ impl Cluster {
     fn running(&self, tasks: std::ops::Range<u64>) -> usize {
         tasks.filter(|task| self.core.task(Ordinal(*task)).is_some_and(|task| task.state == TaskState::Running)).count()
     }
-}
-
-fn ordinals(work: &[hq_core::Work]) -> Vec<Ordinal> {
-    let runs = work.iter().flat_map(|work| &work.runs);
-    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
 }
 
 #[test]

@@ -1,16 +1,13 @@
 //! Lanes that are opened together leave together, and say the same as one by one.
 
+mod common;
+
+use common::{booted, node};
 use hq_core::{
     Fact, JobSpec, JobTarget, LaneReport, LossReason, Outcome, Profile, Record, Request, RunEnd, Span, Submit, TaskIds,
     Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
-
-fn booted() -> Scheduler {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
-    core
-}
 
 /// The same, lane by lane.
 fn singly(action: Action) -> Vec<Action> {
@@ -31,7 +28,7 @@ fn live(core: &mut Scheduler, poll: fn(&mut Scheduler, Tick) -> Option<Action>) 
         actions
     };
     for cpus in [8, 8, 3, 8] {
-        let mut config = WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap());
+        let mut config = node(cpus);
         config.time_limit = (cpus == 3).then_some(Span::secs(100));
         core.join(Tick(0), config).unwrap();
     }

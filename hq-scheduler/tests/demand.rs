@@ -11,7 +11,7 @@ use hq_core::{
     TaskNumber, Tick, ToWorker, WorkerConfig, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler, WorkerType};
-use text::{check_table, defs_of, variants_of};
+use text::{defs_of, table::check_table, variants_of};
 
 const NOW: Tick = Tick(1_000_000);
 

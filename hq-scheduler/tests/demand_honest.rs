@@ -1,10 +1,13 @@
 //! Whoever is asked for gets something to do: all workers that a demand names are added, and after one round each has a task.
 
+mod common;
+
 use std::collections::BTreeSet;
 
+use common::array;
 use hq_core::{
-    DepKind, Deps, Fact, JobSpec, JobTarget, Profile, Request, ResourceDef, ResourceEntry, Rng, Span, Submit, TaskIds,
-    TaskNumber, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
+    DepKind, Deps, Fact, Profile, Request, ResourceDef, ResourceEntry, Rng, Span, Submit, TaskNumber, Tick, Variants,
+    WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, Scheduler, WorkerType};
 use proptest::{prelude::*, test_runner::RngSeed};
@@ -37,8 +40,7 @@ fn tasks(rng: &mut Rng) -> Submit {
     let variants = Variants::new(requests.collect()).unwrap();
     let profile = Profile { priority: rng.below(3) as i32, ..Profile::new(variants) };
     let count = rng.range(1, 30) as u32;
-    let target = JobTarget::New(JobSpec::default());
-    let mut submit = Submit::array(target, TaskIds::Next(count), "program", vec![].into(), profile);
+    let mut submit = array(count, profile);
     if rng.chance(20) {
         let row = |n: u32| n.checked_sub(1).map(|on| (TaskNumber(on), DepKind::Success));
         submit.deps = Deps::new((0..count).map(row)).unwrap();

@@ -1,14 +1,13 @@
 //! What can never run any more ends with what dooms it, in one fact.
 
+mod common;
+
+use common::{booted, drain, node};
 use hq_core::{
     DepKind, Deps, Fact, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd,
-    Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerConfig, WorkerResources,
+    Span, Submit, TaskIds, TaskNumber, Tick, ToWorker,
 };
 use hq_scheduler::{Action, News, Scheduler};
-
-fn drain(core: &mut Scheduler, now: Tick) -> Vec<Action> {
-    std::iter::from_fn(|| core.poll_action(now)).collect()
-}
 
 /// Tasks that wait for the tasks of these numbers.
 fn waiting(target: JobTarget, rows: Vec<Vec<(TaskNumber, DepKind)>>) -> Submit {
@@ -21,7 +20,7 @@ fn waiting(target: JobTarget, rows: Vec<Vec<(TaskNumber, DepKind)>>) -> Submit {
 /// Fails the task that runs first; what is aborted then, fact by fact.
 fn aborted_by_a_failure(core: &mut Scheduler) -> Vec<Vec<OrdinalRange>> {
     let now = Tick(10);
-    core.join(now, WorkerConfig::new("w", WorkerResources::cpus(1).unwrap())).unwrap();
+    core.join(now, node(1)).unwrap();
     let opened = drain(core, now).into_iter().find_map(|action| match action {
         Action::Send { worker, message: ToWorker::Open(open) } => Some((worker, open.grant)),
         _ => None,
@@ -35,12 +34,6 @@ fn aborted_by_a_failure(core: &mut Scheduler) -> Vec<Vec<OrdinalRange>> {
         _ => None,
     });
     aborted.collect()
-}
-
-fn booted() -> Scheduler {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
-    core
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! I23: the work of a round follows what changed and the classes that wait, not the tasks that wait nor the workers that are
 //! alike. Counted, not timed.
 
+mod common;
+
+use common::{array, booted, node};
 use hq_core::{
     Amount, GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, ResourceEntry, RunEnd, Span,
-    Submit, TaskIds, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Submit, TaskIds, Tick, ToWorker, WorkerId,
 };
 use hq_scheduler::{Action, Effort, News, Scheduler};
 
@@ -25,12 +28,11 @@ fn request(class: u32) -> Request {
 
 fn submit(core: &mut Scheduler, class: u32, tasks: u32) {
     let profile = Profile { priority: class as i32 % 4, ..Profile::new(request(class)) };
-    let target = JobTarget::New(JobSpec::default());
-    core.submit(Tick(1), Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile)).unwrap();
+    core.submit(Tick(1), array(tasks, profile)).unwrap();
 }
 
 fn join(core: &mut Scheduler) {
-    core.join(Tick(1), WorkerConfig::new("w", WorkerResources::cpus(CPUS).unwrap())).unwrap();
+    core.join(Tick(1), node(CPUS)).unwrap();
 }
 
 /// When the first task has run for a second: so long ones have no backlogs.
@@ -50,8 +52,7 @@ fn round(core: &mut Scheduler, now: Tick, before: Effort) -> (Vec<(WorkerId, Gra
 }
 
 fn cost(workers: u32, classes: u32, tasks: u32) -> Cost {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    let mut core = booted();
     (0..workers).for_each(|_| join(&mut core));
     (0..classes).for_each(|class| submit(&mut core, class, tasks));
     costs(core, workers)
@@ -101,8 +102,7 @@ fn workers_that_are_alike_cost_nothing() {
 /// What a cancel takes of a job with three running tasks and more that wait, on workers that are full of another one's; and
 /// then of that one.
 fn cancels(workers: u32, told: bool) -> [Effort; 2] {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    let mut core = booted();
     (0..workers).for_each(|_| join(&mut core));
     let array = |tasks, priority| {
         let profile = Profile { priority, ..Profile::new(Request::cpus(1).unwrap()) };
@@ -150,8 +150,7 @@ fn work_follows_the_classes() {
 
 /// What filling workers takes where so many classes of next to nothing wait.
 fn combined(workers: u32, classes: u64) -> u64 {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    let mut core = booted();
     for class in 0..classes {
         let amount = Amount::from_parts(100 + class);
         let entry = ResourceEntry::parse(&format!("cpus={amount}")).unwrap();
@@ -163,7 +162,7 @@ fn combined(workers: u32, classes: u64) -> u64 {
     }
     for worker in 0..workers {
         // Each unlike the others.
-        let config = WorkerConfig::new("w", WorkerResources::cpus(40 - worker).unwrap());
+        let config = node(40 - worker);
         core.join(Tick(1), config).unwrap();
     }
     round(&mut core, Tick(1), Effort::default()).1.combined
@@ -181,8 +180,7 @@ fn combinations_are_bounded() {
 
 /// What waits is of three classes, and of so many time limits.
 fn with_time_limits(limits: u64) -> Cost {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    let mut core = booted();
     (0..20).for_each(|_| join(&mut core));
     for limit in 0..limits {
         for cpus in [2, 3, 5] {
@@ -209,8 +207,7 @@ fn queues_of_one_class_cost_what_one_does() {
 /// What the loss of a worker takes where every lane has a backlog of one class, and the tasks of another one, of such a priority,
 /// come back and find no room.
 fn loss_among_backlogs(workers: u32, priority: i32) -> Effort {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    let mut core = booted();
     (0..workers).for_each(|_| join(&mut core));
     let array = |tasks, cpus, priority| {
         let profile = Profile { priority, ..Profile::new(Request::cpus(cpus).unwrap()) };

@@ -10,7 +10,7 @@ use hq_core::{
     WorkerRuntime,
 };
 use hq_scheduler::{Action, News, Scheduler, view::WorkerView};
-use text::{check_table, defs_of, variants_of};
+use text::{defs_of, table::check_table, variants_of};
 
 const NOW: Tick = Tick(1_000_000);
 

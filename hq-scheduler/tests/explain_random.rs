@@ -1,8 +1,11 @@
 //! What is explained is what is: after each round of random lives, with no recall unanswered, no task is said to be due, and
 //! what is said to lack, to be held or to be infeasible is looked up by naive means.
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::booted;
 use hq_core::{
     CouplingItem, DepKind, Deps, Explanation, GrantId, JobSpec, JobTarget, LaneReport, LossReason, Need, Obstacle,
     Ordinal, Outcome, Profile, Request, ResourceDef, ResourceEntry, Rng, RunEnd, Span, Standing, Submit, TaskIds,
@@ -31,8 +34,7 @@ struct Lane {
 impl Rig {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        let mut core = booted();
         let (orders, placements): (Vec<String>, Vec<String>) =
             (core.orders().map(str::to_owned).collect(), core.placements().map(str::to_owned).collect());
         let policy = (rng.pick::<String>(&orders).clone(), rng.pick::<String>(&placements).clone());

@@ -1,14 +1,16 @@
 //! A place is held where it can be given: not on a worker that never can, nor on one that a gang has without end.
 
 mod cluster;
+mod common;
 
 use cluster::Cluster;
-use hq_core::{Ordinal, Profile, Request, Span, Standing, TaskState, WorkerConfig, WorkerId, WorkerResources};
+use common::node;
+use hq_core::{Ordinal, Profile, Request, Span, Standing, TaskState, WorkerConfig, WorkerId};
 
 /// Workers with so many cpus, of which so many percent have to be in use.
 fn cluster(workers: &[(u32, u32)]) -> Cluster {
     let worker = |(cpus, percent): &(u32, u32)| {
-        let config = WorkerConfig::new("w", WorkerResources::cpus(*cpus).unwrap());
+        let config = node(*cpus);
         WorkerConfig { min_utilization: percent * 100, ..config }
     };
     Cluster::new(workers.iter().map(worker), Span::secs(8))
@@ -85,7 +87,7 @@ fn not_where_a_gang_is() {
 fn not_where_a_gang_is_of_higher_id() {
     let mut cluster = cluster(&[(4, 0)]);
     let low = cluster.submit(0, 400, cpus(2));
-    cluster.core.join(cluster.now, WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+    cluster.core.join(cluster.now, node(4)).unwrap();
     let gang = cluster.submit(20, 1, Request::gang(1));
     let first = cluster.submit(10, 1, cpus(3));
     for _ in 0..40 {

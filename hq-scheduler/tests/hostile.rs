@@ -1,21 +1,18 @@
 //! The worst that users, peers and files can say does no harm.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::{booted, drain, node};
 use hq_core::{
     Amount, DepKind, Deps, Epoch, Fact, GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome,
     Owner, Policy, Profile, Quantity, Record, Request, ResourceEntry, ResourceName, RunEnd, Span, Submit, TaskIds,
-    TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    TaskNumber, Tick, ToWorker, WorkerConfig, WorkerId,
 };
 use hq_scheduler::{Action, News, Scheduler, WorkerType};
 
 const NOW: Tick = Tick(1_000_000);
-
-fn booted() -> Scheduler {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
-    core
-}
 
 fn tasks(n: u32, request: Request) -> Submit {
     let target = JobTarget::New(JobSpec::default());
@@ -23,11 +20,7 @@ fn tasks(n: u32, request: Request) -> Submit {
 }
 
 fn worker(cpus: u32) -> WorkerConfig {
-    WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap())
-}
-
-fn drain(core: &mut Scheduler, now: Tick) -> Vec<Action> {
-    std::iter::from_fn(|| core.poll_action(now)).collect()
+    node(cpus)
 }
 
 /// Lanes that are opened, with all their tasks.

@@ -1,9 +1,9 @@
 //! Workers with nothing to do are stopped; those with work are not.
 
-use hq_core::{
-    JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick, ToWorker,
-    WorkerConfig, WorkerResources,
-};
+mod common;
+
+use common::{array, booted, node};
+use hq_core::{LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Tick, ToWorker};
 use hq_scheduler::{Action, News, Scheduler};
 
 const TIMEOUT: Span = Span(1_000_000);
@@ -11,9 +11,8 @@ const TIMEOUT: Span = Span(1_000_000);
 #[test]
 fn idle_time_begins_when_the_last_task_has_ended() {
     for request in [Request::cpus(1).unwrap(), Request::gang(1)] {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
-        let mut config = WorkerConfig::new("w", WorkerResources::cpus(1).unwrap());
+        let mut core = booted();
+        let mut config = node(1);
         config.idle_timeout = Some(TIMEOUT);
         let worker = core.join(Tick(0), config).unwrap();
         assert_eq!(drain(&mut core, Tick(0)), (None, vec![]));
@@ -21,8 +20,7 @@ fn idle_time_begins_when_the_last_task_has_ended() {
         // Work comes while it waits to be stopped.
         let submitted = Tick(0).after(Span(TIMEOUT.0 / 3));
         let profile = Profile::new(request);
-        let target = JobTarget::New(JobSpec::default());
-        core.submit(submitted, Submit::array(target, TaskIds::Next(1), "program", vec![].into(), profile)).unwrap();
+        core.submit(submitted, array(1, profile)).unwrap();
         let (grant, stopped) = drain(&mut core, submitted);
         let grant = grant.expect("the task is started");
         assert_eq!(stopped, vec![]);

@@ -1,11 +1,13 @@
 //! Submits that wait for whole jobs.
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::node;
 use hq_core::{
     DepKind, Deps, Fact, GrantId, JobDep, JobId, JobSpec, JobState, JobTarget, LaneReport, Ordinal, Outcome, Profile,
-    Record, Refusal, Request, RunEnd, Span, Standing, Submit, TaskIds, TaskNumber, Tick, ToWorker, Work, WorkerConfig,
-    WorkerId, WorkerResources,
+    Record, Refusal, Request, RunEnd, Span, Standing, Submit, TaskIds, TaskNumber, Tick, ToWorker, Work, WorkerId,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -22,7 +24,7 @@ impl Bench {
     fn new() -> Self {
         let mut bench = Self { core: Scheduler::new(), facts: vec![], running: BTreeMap::new() };
         bench.core.boot(Tick(0), "uid".into(), 0, "1".into());
-        bench.core.join(NOW, WorkerConfig::new("w", WorkerResources::cpus(64).unwrap())).unwrap();
+        bench.core.join(NOW, node(64)).unwrap();
         bench.drain();
         bench
     }
@@ -96,7 +98,7 @@ impl Bench {
         core.boot(NOW, "uid".into(), 0, "1".into());
         self.core = core;
         self.running.clear();
-        self.core.join(NOW, WorkerConfig::new("w", WorkerResources::cpus(64).unwrap())).unwrap();
+        self.core.join(NOW, node(64)).unwrap();
         self.drain();
         self
     }

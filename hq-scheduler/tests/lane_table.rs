@@ -5,8 +5,11 @@
 #[expect(dead_code, reason = "only the table is needed here")]
 mod text;
 
+mod common;
+
 use std::cell::RefCell;
 
+use common::booted;
 use hq_core::{
     CancelOutcome, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome, Profile,
     Request, RunEnd, Span, Submit, TaskIds, Tick, ToWorker, Work, WorkerConfig, WorkerId, WorkerResources,
@@ -16,7 +19,7 @@ use hq_scheduler::{Action, Canceling, News, Scheduler};
 #[test]
 fn vectors() {
     let bench = RefCell::new(Bench::new());
-    text::check_table("lanes.txt", |cells| bench.borrow_mut().run(cells[0]));
+    text::table::check_table("lanes.txt", |cells| bench.borrow_mut().run(cells[0]));
 }
 
 /// The core and the recalls that have not been answered.
@@ -28,9 +31,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
-        Self { core, now: Tick(1_000_000), recalls: vec![] }
+        Self { core: booted(), now: Tick(1_000_000), recalls: vec![] }
     }
 
     /// Does what a row says; what the core says then.

@@ -1,5 +1,8 @@
 //! What lanes guarantee: backlogs, recalls, and what crosses what on a link. Cases step by step are in `testdata/lanes.txt`.
 
+mod common;
+
+use common::{booted, node, ordinals};
 use hq_core::{
     CancelOutcome, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome, Profile,
     Request, RunEnd, Span, Submit, TaskIds, TaskState, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
@@ -16,9 +19,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
-        Self { core, now: Tick(1_000_000), sent: vec![], canceled: vec![] }
+        Self { core: booted(), now: Tick(1_000_000), sent: vec![], canceled: vec![] }
     }
 
     fn submit(&mut self, tasks: u32, priority: i32, request: Request) -> JobId {
@@ -34,7 +35,7 @@ impl Bench {
     }
 
     fn join(&mut self, cpus: u32) -> WorkerId {
-        self.join_config(WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap()))
+        self.join_config(node(cpus))
     }
 
     fn join_config(&mut self, config: WorkerConfig) -> WorkerId {
@@ -81,7 +82,7 @@ impl Bench {
         let mut opened = vec![];
         for (worker, message) in taken {
             match message {
-                ToWorker::Open(open) => opened.push((worker, open.grant, tasks(&open.work))),
+                ToWorker::Open(open) => opened.push((worker, open.grant, ordinals(&open.work))),
                 other => self.sent.push((worker, other)),
             }
         }
@@ -100,7 +101,7 @@ impl Bench {
 
     fn extended(&mut self) -> Vec<Ordinal> {
         let extended = self.sent.iter().filter_map(|(_, message)| match message {
-            ToWorker::Extend { work, .. } => Some(tasks(work)),
+            ToWorker::Extend { work, .. } => Some(ordinals(work)),
             _ => None,
         });
         let extended = extended.flatten().collect();
@@ -132,11 +133,6 @@ impl Bench {
     }
 }
 
-fn tasks(work: &[hq_core::Work]) -> Vec<Ordinal> {
-    let runs = work.iter().flat_map(|work| &work.runs);
-    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
-}
-
 #[test]
 fn a_first_lane_has_no_backlog_and_long_tasks_never_get_one() {
     let mut bench = Bench::new();
@@ -163,8 +159,7 @@ fn a_time_request_limits_a_lane_and_calls_its_backlog_back() {
     let mut bench = Bench::new();
     let request = Request::cpus(1).unwrap().with_min_time(Span::secs(78));
     bench.submit(100, 0, request);
-    let config =
-        WorkerConfig { time_limit: Some(Span::secs(80)), ..WorkerConfig::new("w", WorkerResources::cpus(1).unwrap()) };
+    let config = WorkerConfig { time_limit: Some(Span::secs(80)), ..node(1) };
     let worker = bench.join_config(config);
     let (_, grant, first) = bench.opened().remove(0);
     bench.started(worker, grant, first[0]);

@@ -1,5 +1,8 @@
 //! More workers than are looked at first: what some of them cannot have goes to the others.
 
+mod common;
+
+use common::{booted, node};
 use hq_core::{
     JobSpec, JobTarget, Ordinal, Profile, Request, ResourceDef, Rng, Span, Standing, Submit, TaskIds, Tick, ToWorker,
     WorkerConfig, WorkerResources,
@@ -9,14 +12,8 @@ use proptest::{prelude::*, test_runner::RngSeed};
 
 const NOW: Tick = Tick(1_000_000);
 
-fn core() -> Scheduler {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
-    core
-}
-
 fn plain() -> WorkerConfig {
-    WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())
+    node(4)
 }
 
 /// It ends in ten minutes.
@@ -49,7 +46,7 @@ fn a_task_starts_on_the_one_worker_that_takes_it() {
     let cases: [Case; 2] = [(short, hour()), (choosy, Request::cpus(1).unwrap())];
     for (others, request) in cases {
         for before in [15, 16, 17, 40] {
-            let mut core = core();
+            let mut core = booted();
             (0..before).for_each(|_| _ = core.join(NOW, others()).unwrap());
             core.join(NOW, plain()).unwrap();
             round(&mut core);
@@ -78,7 +75,7 @@ proptest! {
     #[test]
     fn nothing_is_due_after_a_round(seed in any::<u64>()) {
         let mut rng = Rng::new(seed);
-        let mut core = core();
+        let mut core = booted();
         for _ in 0..rng.range(17, 60) {
             core.join(NOW, config(&mut rng)).unwrap();
         }

@@ -1,12 +1,14 @@
 //! Tasks of equal priority: small ones that never end coming let a big one through within a bound.
 
 mod cluster;
+mod common;
 
 use cluster::Cluster;
-use hq_core::{Ordinal, Profile, Request, Span, TaskState, WorkerConfig, WorkerResources};
+use common::node;
+use hq_core::{Ordinal, Profile, Request, Span, TaskState};
 
 fn cluster(workers: &[u32], took: Span) -> Cluster {
-    Cluster::new(workers.iter().map(|cpus| WorkerConfig::new("w", WorkerResources::cpus(*cpus).unwrap())), took)
+    Cluster::new(workers.iter().map(|cpus| node(*cpus)), took)
 }
 
 /// So many tasks of its level start for each lane before a task is overdue.
@@ -183,7 +185,7 @@ fn a_task_that_starts_elsewhere_leaves_its_place_to_its_equals() {
     while cluster.running.len() > 6 {
         cluster.step();
     }
-    cluster.core.join(cluster.now, WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+    cluster.core.join(cluster.now, node(4)).unwrap();
     cluster.drain();
     assert!(cluster.is_running(big));
     assert_eq!(cluster.running.len(), 9, "the big one, and all else is full");

@@ -1,25 +1,13 @@
 //! Another policy while tasks wait and run: it decides at once, and nothing of the one before stays.
 
-use hq_core::{
-    Fact, JobSpec, JobTarget, LaneReport, Ordinal, Owner, Profile, Record, Request, Span, Submit, TaskIds, Tick,
-    ToWorker, WorkerConfig, WorkerResources,
-};
+mod common;
+
+use common::{array, node};
+use hq_core::{Fact, LaneReport, Ordinal, Owner, Profile, Record, Request, Span, Submit, Tick, ToWorker};
 use hq_scheduler::{
     Action, News, Scheduler,
     policy::{Order, PassRule, QueueView, Rank},
 };
-
-const ORDERS: [&str; 9] = [
-    "priority",
-    "fcfs",
-    "sjf",
-    "fair-share",
-    "fair-share-projects",
-    "easy-backfill",
-    "easy-shortest",
-    "easy-smallest",
-    "patience",
-];
 
 /// One worker of four cpus, on which three are in use for an estimated hour.
 struct Bench {
@@ -32,7 +20,7 @@ impl Bench {
         let mut bench = Self { core: Scheduler::new(), facts: vec![] };
         bench.core.boot(Tick(0), "uid".into(), 0, "1".into());
         bench.core.set_policy(Tick(0), order, "pack").unwrap();
-        bench.core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+        bench.core.join(Tick(0), node(4)).unwrap();
         assert_eq!(bench.started(Tick(0)), []);
         bench.submit(Tick(1), 3, 3_600);
         assert_eq!(bench.started(Tick(1)), [0]);
@@ -42,8 +30,7 @@ impl Bench {
     fn submit(&mut self, now: Tick, cpus: u32, estimate: u64) {
         let limit = Some(Span::secs(estimate));
         let profile = Profile { time_limit: limit, ..Profile::new(Request::cpus(cpus).unwrap()) };
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(1), "program", vec![].into(), profile);
+        let submit = array(1, profile);
         self.core.submit(now, Submit { owner: Owner::user("ann"), ..submit }).unwrap();
     }
 
@@ -70,8 +57,9 @@ impl Bench {
 #[test]
 fn what_the_order_before_held_is_free() {
     let passes = |order: &str| matches!(order, "sjf" | "fair-share" | "fair-share-projects");
-    for before in ORDERS {
-        for after in ORDERS {
+    let known = Scheduler::new();
+    for before in known.orders() {
+        for after in known.orders() {
             let mut bench = Bench::new(before);
             bench.submit(Tick(2), 4, 60);
             bench.submit(Tick(2), 1, 7_200);
@@ -104,7 +92,7 @@ fn the_last_policy_decides_after_a_restart() {
     }
     assert!(again.same_state(&bench.core));
     again.boot(Tick(10), "uid".into(), 0, "1".into());
-    again.join(Tick(10), WorkerConfig::new("w", WorkerResources::cpus(4).unwrap())).unwrap();
+    again.join(Tick(10), node(4)).unwrap();
     let first = std::iter::from_fn(|| again.poll_action(Tick(10))).find_map(|action| match action {
         Action::Record(Fact::GrantOpened { tasks, .. }) => Some(tasks[0].start),
         _ => None,
@@ -162,7 +150,7 @@ fn an_order_that_takes_the_place_of_the_chosen_one_decides_at_once() {
 fn an_unknown_policy_is_refused_and_changes_nothing() {
     let mut bench = Bench::new("fcfs");
     let refusal = bench.core.set_policy(Tick(2), "fastest", "pack").unwrap_err().to_string();
-    assert!(ORDERS.iter().all(|order| refusal.contains(order)), "{refusal}");
+    assert!(Scheduler::new().orders().all(|order| refusal.contains(order)), "{refusal}");
     bench.submit(Tick(2), 4, 60);
     bench.submit(Tick(2), 1, 7_200);
     assert_eq!(bench.started(Tick(3)), []);

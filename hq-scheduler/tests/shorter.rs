@@ -1,10 +1,10 @@
 //! What turns out to take less time than was thought may go before what is reserved, without anything else having happened
 //! where it is reserved.
 
-use hq_core::{
-    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick,
-    ToWorker, WorkerConfig, WorkerId, WorkerResources,
-};
+mod common;
+
+use common::{array, booted, node};
+use hq_core::{GrantId, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Tick, ToWorker, WorkerId};
 use hq_scheduler::{Action, News, Scheduler};
 
 const NOW: Tick = Tick(1_000_000);
@@ -18,8 +18,7 @@ struct Bench {
 impl Bench {
     fn submit(&mut self, tasks: u32, cpus: u32, limit: Option<Span>) -> Ordinal {
         let profile = Profile { time_limit: limit, ..Profile::new(Request::cpus(cpus).unwrap()) };
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
+        let submit = array(tasks, profile);
         let job = self.core.submit(NOW, submit).unwrap();
         self.run();
         self.core.job(job).unwrap().submits[0].0
@@ -58,11 +57,10 @@ impl Bench {
 
 #[test]
 fn what_is_shorter_than_thought_goes_before_what_is_reserved() {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    let mut core = booted();
     core.set_policy(Tick(0), "easy-backfill", "pack").unwrap();
     for cpus in [4, 1] {
-        core.join(NOW, WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap())).unwrap();
+        core.join(NOW, node(cpus)).unwrap();
     }
     let mut bench = Bench { core, running: vec![] };
     bench.submit(1, 3, Some(Span::secs(1000)));

@@ -1,16 +1,13 @@
 //! Submits that are not like the others.
 
+mod common;
+
+use common::booted;
 use hq_core::{
     CancelOutcome, IdList, JobSpec, JobTarget, Ordinal, Profile, Request, Submit, TaskIds, TaskNumber, Tick,
     idlist::Run,
 };
-use hq_scheduler::{Canceling, Scheduler};
-
-fn booted() -> Scheduler {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
-    core
-}
+use hq_scheduler::Canceling;
 
 fn tasks(job: JobTarget, ids: TaskIds) -> Submit {
     Submit::array(job, ids, "program", vec![].into(), Profile::new(Request::cpus(1).unwrap()))

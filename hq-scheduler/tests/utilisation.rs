@@ -1,8 +1,11 @@
 //! Workers with a least utilisation, when tasks end.
 
+mod common;
+
+use common::{array, booted};
 use hq_core::{
-    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds, Tick,
-    ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    GrantId, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Tick, ToWorker, WorkerConfig, WorkerId,
+    WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -17,8 +20,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        let mut core = booted();
         let cpus = WorkerResources::cpus(9).unwrap();
         let worker = core.join(NOW, WorkerConfig { min_utilization: 10_000, ..WorkerConfig::new("w", cpus) }).unwrap();
         Self { core, worker, running: vec![] }
@@ -26,8 +28,7 @@ impl Bench {
 
     fn submit(&mut self, tasks: u32) {
         let profile = Profile::new(Request::cpus(3).unwrap());
-        let target = JobTarget::New(JobSpec::default());
-        self.core.submit(NOW, Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile)).unwrap();
+        self.core.submit(NOW, array(tasks, profile)).unwrap();
     }
 
     /// Runs what the core says; how many tasks run then.

@@ -1,8 +1,11 @@
 //! When a place that was held for a task is not needed any more, what waits behind takes it, without another event.
 
+mod common;
+
+use common::{array, booted, node};
 use hq_core::{
-    GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal, Outcome, Profile, Request, RunEnd, Span,
-    Submit, TaskIds, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    GrantId, JobId, LaneReport, LossReason, Ordinal, Outcome, Profile, Request, RunEnd, Span, Tick, ToWorker,
+    WorkerConfig, WorkerId,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -17,22 +20,19 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
-        Self { core, now: Tick(1_000_000), opened: vec![], recalled: vec![], closed: vec![] }
+        Self { core: booted(), now: Tick(1_000_000), opened: vec![], recalled: vec![], closed: vec![] }
     }
 
     fn submit(&mut self, tasks: u32, priority: i32, request: Request) -> JobId {
         let profile = Profile { priority, ..Profile::new(request) };
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
+        let submit = array(tasks, profile);
         let job = self.core.submit(self.now, submit).unwrap();
         self.drain();
         job
     }
 
     fn join(&mut self, cpus: u32, time_limit: Option<Span>) -> WorkerId {
-        let config = WorkerConfig { time_limit, ..WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap()) };
+        let config = WorkerConfig { time_limit, ..node(cpus) };
         let worker = self.core.join(self.now, config).unwrap();
         self.drain();
         worker

@@ -2,51 +2,23 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tables are files")]
 
-use std::fmt::Write as _;
+#[path = "../../hq-scheduler/tests/text/table.rs"]
+mod table;
 
 use hq_core::{Request, Rng, Span, WorkerConfig, WorkerResources};
+use hq_scheduler::Scheduler;
 use hq_sim::{
     policy::{Report, Simulation},
     workload::{Workload, WorkloadTask, generate::Mix},
 };
-
-const TABLE: &str = "testdata/orders.txt";
-const ORDERS: [&str; 9] = [
-    "priority",
-    "fcfs",
-    "sjf",
-    "fair-share",
-    "fair-share-projects",
-    "easy-backfill",
-    "easy-shortest",
-    "easy-smallest",
-    "patience",
-];
+use table::check_table;
 
 #[test]
 fn starts() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(TABLE);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut rewritten = String::new();
-    let mut wrong = Vec::new();
-    for (n, line) in text.lines().enumerate() {
-        if line.starts_with('#') || line.trim().is_empty() {
-            writeln!(rewritten, "{line}").unwrap();
-            continue;
-        }
-        let cells: Vec<&str> = line.split(';').map(str::trim).collect();
+    check_table("orders.txt", |cells| {
         let workload = workload(cells[2]);
-        let found = starts_of(&simulation(cells[1], &workload).policy(cells[0], "pack").run().unwrap());
-        if cells[3] != found {
-            wrong.push(format!("line {}: {line}\n    found: {found}", n + 1));
-        }
-        writeln!(rewritten, "{} ; {} ; {} ; {found}", cells[0], cells[1], cells[2]).unwrap();
-    }
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, rewritten).unwrap();
-        return;
-    }
-    assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
+        starts_of(&simulation(cells[1], &workload).policy(cells[0], "pack").run().unwrap())
+    });
 }
 
 fn simulation<'a>(workers: &str, workload: &'a Workload) -> Simulation<'a> {
@@ -93,7 +65,7 @@ fn starts_of(report: &Report) -> String {
 #[test]
 fn everything_is_run_in_the_end() {
     let mut workload = Mix { jobs: 120, cpus_max: 8, gap: Span::secs(100), users: 4, ..Mix::SMALL };
-    for order in ORDERS {
+    for order in Scheduler::new().orders() {
         for (seed, placement) in (0..).zip(["pack", "least-loaded"]) {
             workload.jobs += 1;
             let mut rng = Rng::new(seed);

@@ -332,6 +332,13 @@ impl Scheduler {
 
     /// The first `most` workers to be held for a class, in order: those that run none of it first, and
     /// among them those of high id, since low ones fill up first anyway. Last those that a gang has, for as long as it likes.
+    ///
+    /// Each class chooses for itself, so that two of them may hold the same worker; together they then hold fewer than they want,
+    /// and more is left to what comes behind them. Nothing that is promised breaks: what comes first of all gets its place, since
+    /// nobody else's hold is in its way, and then the next one comes first, so that each waits for those before it alone
+    /// (`tests/hold_apart.rs`). Only behind better ones without end may it wait without end, as it may by its priority anyway.
+    /// To hold apart would not change that: what is better takes whichever worker is free first, its own hold or another's.
+    /// It would cost the order of each class its independence of the others, and so its keeping from one level to the next.
     fn hold_order(&self, now: Tick, gives: &Gives, class: ClassId, most: u64) -> Vec<WorkerId> {
         if self.state.classes.get(class).is_gang() {
             return self.hold_for_gang(now, class).into_iter().collect();

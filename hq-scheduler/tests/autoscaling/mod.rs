@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use crate::common::booted;
 use hq_core::{
     AllocationState, BatchJob, Fact, JobSpec, JobTarget, LossReason, OnServerLost, PauseCause, Profile, QueueId,
     QueueSpec, Span, Submit, TaskIds, Tick, WorkerConfig, WorkerId, WorkerResources,
@@ -74,8 +75,7 @@ impl Rig {
     pub(crate) fn new(text: &str) -> Self {
         let (queues, knobs) = text.split_once('|').unwrap_or((text, ""));
         let knobs = knobs_of(knobs);
-        let mut core = Scheduler::new();
-        core.boot(Tick(0), "uid".into(), 0, "1".into());
+        let core = booted();
         let mut machine = Autoscaler::new(knobs.clone());
         machine.set_place(Some("/d".to_owned()));
         machine.boot(Tick(0), "uid");

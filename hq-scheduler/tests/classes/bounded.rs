@@ -1,8 +1,9 @@
 //! However many kinds of requests there ever were: memory follows what there is, and a round what it is about.
 
+use crate::common::{booted, node};
 use hq_core::{
     GrantId, JobId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, RunEnd, Span, Submit, TaskIds,
-    Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Tick, ToWorker, WorkerId,
 };
 use hq_scheduler::{Action, Effort, News, Scheduler};
 
@@ -12,12 +13,11 @@ const JOBS: u32 = 400;
 /// What is remembered comes and goes within so many jobs.
 const SPAN: u32 = 20;
 
-fn booted(placement: &str) -> Scheduler {
-    let mut core = Scheduler::new();
-    core.boot(Tick(0), "uid".into(), 0, "1".into());
+fn cluster(placement: &str) -> Scheduler {
+    let mut core = booted();
     core.set_policy(Tick(0), "priority", placement).unwrap();
     for cpus in [200, 100] {
-        core.join(Tick(0), WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap())).unwrap();
+        core.join(Tick(0), node(cpus)).unwrap();
     }
     drain(&mut core, Tick(0));
     core
@@ -66,7 +66,7 @@ fn size(core: &Scheduler) -> usize {
 
 #[test]
 fn a_hundred_thousand_classes_leave_nothing() {
-    let mut core = booted("least-loaded");
+    let mut core = cluster("least-loaded");
     let (mut early, mut late) = (0, 0);
     let mut efforts = vec![];
     for nth in 0..JOBS {
@@ -87,7 +87,7 @@ fn a_hundred_thousand_classes_leave_nothing() {
 /// Also where nobody forgets a job, and the classes with it.
 #[test]
 fn rounds_are_as_short_as_before() {
-    let mut core = booted("pack");
+    let mut core = cluster("pack");
     let efforts: Vec<Effort> = (0..JOBS / 4).map(|nth| run_one(&mut core, nth).1).collect();
     assert_eq!(efforts[1], efforts[efforts.len() - 1]);
 }

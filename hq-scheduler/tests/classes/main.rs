@@ -2,6 +2,8 @@
 //! ends, cancels, restarts and prunings, and nothing takes one for another.
 
 mod bounded;
+#[path = "../common/mod.rs"]
+mod common;
 mod rig;
 
 use proptest::prelude::*;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::common::ordinals;
 use hq_core::{
     CrashLimit, GrantId, HeldGrant, JobId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome, Profile,
-    Record, Request, ResourceDef, RunEnd, Span, Submit, TaskIds, Tick, ToWorker, Variants, Work, WorkerConfig,
-    WorkerId, WorkerResources,
+    Record, Request, ResourceDef, RunEnd, Span, Submit, TaskIds, Tick, ToWorker, Variants, WorkerConfig, WorkerId,
+    WorkerResources,
 };
 use hq_scheduler::{Action, Condenser, News, Scheduler};
 
@@ -242,7 +243,7 @@ impl Rig {
     fn send(&mut self, worker: WorkerId, message: ToWorker) {
         match message {
             ToWorker::Open(open) => {
-                let tasks = ordinals(&open.work);
+                let tasks = VecDeque::from(ordinals(&open.work));
                 let shape = self.shape_of[&tasks[0]];
                 let variants = &shapes()[shape].variants;
                 assert_eq!(variants.get(open.variant), Some(&*open.request), "task {}", tasks[0]);
@@ -255,7 +256,7 @@ impl Rig {
                 self.core.handle_event(self.now, News::Report { worker, lane });
             }
             ToWorker::Extend { grant, work } => {
-                let tasks = ordinals(&work);
+                let tasks = VecDeque::from(ordinals(&work));
                 self.check(self.hands[&grant].shape, &tasks);
                 let hand = self.hands.get_mut(&grant).unwrap();
                 let idle = hand.tasks.is_empty();
@@ -291,11 +292,6 @@ impl Rig {
     fn check(&self, shape: usize, tasks: &VecDeque<Ordinal>) {
         assert!(tasks.iter().all(|task| self.shape_of[task] == shape), "{tasks:?}");
     }
-}
-
-fn ordinals(work: &[Work]) -> VecDeque<Ordinal> {
-    let runs = work.iter().flat_map(|work| &work.runs);
-    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
 }
 
 fn pick<T: Copy>(items: &[T], which: u8) -> Option<T> {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::common::{array, ordinals};
 use hq_core::{
-    GrantId, JobSpec, JobTarget, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd, Span, Submit,
-    TaskIds, TaskState, Tick, ToWorker, Work, WorkerConfig, WorkerId,
+    GrantId, LaneReport, Ordinal, OrdinalRange, Outcome, Profile, Request, RunEnd, Span, TaskState, Tick, ToWorker,
+    WorkerConfig, WorkerId,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -34,8 +35,7 @@ impl Cluster {
     }
 
     pub(crate) fn submit_as(&mut self, tasks: u32, profile: Profile) -> Ordinal {
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile);
+        let submit = array(tasks, profile);
         let job = self.core.submit(self.now, submit).unwrap();
         self.drain();
         self.core.job(job).unwrap().submits[0].0
@@ -50,7 +50,7 @@ impl Cluster {
             let Action::Send { worker, message } = action else { continue };
             match message {
                 ToWorker::Open(open) => {
-                    self.lanes.insert(open.grant, (worker, ordinals(&open.work)));
+                    self.lanes.insert(open.grant, (worker, ordinals(&open.work).into()));
                     self.start(open.grant, open.request.nodes() == 0);
                 }
                 ToWorker::Extend { grant, work } => {
@@ -98,9 +98,4 @@ impl Cluster {
     pub(crate) fn is_running(&self, task: Ordinal) -> bool {
         self.core.task(task).unwrap().state == TaskState::Running
     }
-}
-
-fn ordinals(work: &[Work]) -> VecDeque<Ordinal> {
-    let runs = work.iter().flat_map(|work| &work.runs);
-    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
 }

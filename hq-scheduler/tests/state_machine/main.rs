@@ -2,14 +2,17 @@
 //! classes, queues or rounds: where a task goes it reads from the core's messages, what becomes of it it works out alone.
 //! After each drain, a second core that only ever replayed the records has to be in the same state.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod reference;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use common::{array, node};
 use hq_core::{
     CrashLimit, DepKind, Deps, Epoch, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal,
     OrdinalRange, Outcome, Profile, Record, Request, RetryOn, RetryRule, RunEnd, Span, Submit, TaskIds, TaskNumber,
-    Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Tick, ToWorker, WorkerId,
 };
 use hq_scheduler::{Action, CancelToken, Canceling, News, Scheduler};
 use proptest::prelude::*;
@@ -145,7 +148,7 @@ impl Rig {
                 }
             }
             Op::Join { cpus } => {
-                let config = WorkerConfig::new("w", WorkerResources::cpus(cpus).unwrap());
+                let config = node(cpus);
                 let worker = self.core.join(self.now, config).unwrap();
                 self.reference.workers.insert(worker);
             }
@@ -411,8 +414,7 @@ proptest! {
         }
         let submit = |cpus| {
             let profile = Profile::new(Request::cpus(cpus).unwrap());
-            let target = JobTarget::New(JobSpec::default());
-            Submit::array(target, TaskIds::Next(tasks), "program", vec![].into(), profile)
+            array(tasks, profile)
         };
         let job = detour.core.submit(detour.now, submit(cpus)).unwrap();
         let canceling = detour.core.cancel(detour.now, job, None);

@@ -27,6 +27,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tables are files")]
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../facts/mod.rs"]
 mod facts;
 mod liveness;

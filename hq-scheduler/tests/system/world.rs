@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::common::{array, ordinals};
 use hq_core::{
-    Allocation, GrantId, JobId, JobSpec, JobTarget, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome, Profile,
-    RunEnd, Span, Submit, TaskIds, Tick, ToWorker, WorkerConfig, WorkerId, WorkerResources,
+    Allocation, GrantId, JobId, LaneReport, LossReason, Ordinal, OrdinalRange, Outcome, Profile, RunEnd, Span, Tick,
+    ToWorker, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{Action, News, Scheduler};
 
@@ -77,8 +78,7 @@ impl World {
 
     /// One job of `count` tasks: `name`, or `name.0` and so on.
     pub(crate) fn submit(&mut self, name: &str, count: u32, profile: Profile, takes: Option<Span>) {
-        let target = JobTarget::New(JobSpec::default());
-        let submit = Submit::array(target, TaskIds::Next(count), "program", vec![].into(), profile);
+        let submit = array(count, profile);
         let job = self.core.submit(self.now, submit).unwrap();
         let base = self.core.job(job).unwrap().submits[0].0;
         for i in 0..u64::from(count) {
@@ -168,7 +168,7 @@ impl World {
                     worker,
                     hosts,
                     allocation: (*open.allocation).clone(),
-                    waiting: tasks(&open.work),
+                    waiting: ordinals(&open.work).into(),
                     running: None,
                     holds: false,
                     not_after: open.not_after.map(|span| self.now.after(span)),
@@ -177,7 +177,7 @@ impl World {
                 self.start(open.grant, vec![]);
             }
             ToWorker::Extend { grant, work } => {
-                self.lanes.get_mut(&grant).unwrap().waiting.extend(tasks(&work));
+                self.lanes.get_mut(&grant).unwrap().waiting.extend(ordinals(&work));
                 self.start(grant, vec![]);
             }
             ToWorker::Recall { grant, n, tasks } => {
@@ -256,9 +256,4 @@ impl World {
     fn name_of(&self, worker: WorkerId) -> String {
         self.workers.iter().find(|(_, id)| **id == worker).map(|(name, _)| name.clone()).unwrap()
     }
-}
-
-fn tasks(work: &[hq_core::Work]) -> VecDeque<Ordinal> {
-    let runs = work.iter().flat_map(|work| &work.runs);
-    runs.flat_map(|run| (0..u64::from(run.numbers.count)).map(|i| run.first.plus(i))).collect()
 }

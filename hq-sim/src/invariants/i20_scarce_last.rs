@@ -8,16 +8,29 @@ use super::case::{Case, CaseTasks, Decider, Manner};
 /// # Errors
 /// Where one takes the scarce one.
 pub fn scarce_last(by: &Decider) -> Result<(), String> {
+    of_one_resource_scarce_last(by)?;
+    check_all(by, &[(&["cpus=2", "mem=2"], 2)])
+}
+
+/// The same of tasks that need one resource alone, so that they leave nothing behind that they could not use. Who minds first
+/// what is left of use to the tasks there are may well spare memory rather than GPUs that nobody wants.
+///
+/// # Errors
+/// Where one takes the scarce one.
+pub fn of_one_resource_scarce_last(by: &Decider) -> Result<(), String> {
+    check_all(by, &[(&["cpus=1"], 4), (&["cpus=0.5"], 8), (&["mem=1.5"], 3)])
+}
+
+/// Requests, each with how many of them a worker holds.
+fn check_all(by: &Decider, requests: &[(&[&str], u32)]) -> Result<(), String> {
     let def = |text: &str| ResourceDef::parse(text).map_err(|error| error.to_string());
     for cpus in ["cpus=[0,1,2,3]", "cpus=[[0,1],[2,3]]"] {
         for (gpus, mem) in [("gpus=[a,b]", "mem=sum(8)"), ("gpus=[[a],[b]]", "mem=sum(4.5)")] {
             let plain = vec![def(cpus)?, def(mem)?];
             let with = [plain.clone(), vec![def(gpus)?]].concat();
-            for (variants, most) in
-                [(&["cpus=1"][..], 4), (&["cpus=2", "mem=2"], 2), (&["cpus=0.5"], 8), (&["mem=1.5"], 3)]
-            {
+            for (variants, most) in requests {
                 let request = Request::parse(variants.iter().copied()).map_err(|error| error.to_string())?;
-                for count in 1..=most {
+                for count in 1..=*most {
                     check(by, &plain, &with, &request.clone().into(), count)?;
                 }
             }

@@ -87,7 +87,7 @@ pub use i16_work_conservation::WorkConservation;
 pub use i17_no_starvation::NoStarvation;
 pub use i18_no_inversion::NoInversion;
 pub use i19_backlogs::Backlogs;
-pub use i20_scarce_last::scarce_last;
+pub use i20_scarce_last::{of_one_resource_scarce_last, scarce_last};
 pub use i21_infeasible::Infeasible;
 pub use i22_honest_demand::HonestDemand;
 pub use i23_cost::{Asked, Counting, same_cost};
