@@ -13,7 +13,7 @@ use ratatui::crossterm::event::Event;
 use tokio::{
     runtime::Handle,
     sync::{mpsc, watch},
-    time::{MissedTickBehavior, interval},
+    time::{Instant, MissedTickBehavior, interval},
 };
 
 use super::{
@@ -26,6 +26,8 @@ use crate::{context::Context, interrupt::Signals, output::now, server::unexpecte
 
 /// What changed by itself is drawn that often at most.
 const DRAW: Duration = Duration::from_millis(100);
+/// And the clock that often at least.
+const CLOCK: Duration = Duration::from_secs(1);
 /// News that wait to be looked at; sources wait then.
 const NEWS_MAX: usize = 64;
 
@@ -72,7 +74,7 @@ async fn show(
     let mut events = events();
     let (mut ticks, mut live) = (interval(DRAW), pin!(live));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut is_live, mut is_fresh) = (true, true);
+    let (mut is_live, mut is_fresh, mut drawn) = (true, true, Instant::now());
     while !model.over {
         wishes.send_if_modified(|wish| std::mem::replace(wish, model.wish()) != *wish);
         tokio::select! {
@@ -98,9 +100,10 @@ async fn show(
                 if is_live {
                     model.tick(now());
                 }
-                if is_fresh || model.moment().is_none() {
+                // Where nothing changes, time passes.
+                if is_fresh || (is_live && drawn.elapsed() >= CLOCK) {
                     screen.draw(&model)?;
-                    is_fresh = false;
+                    (is_fresh, drawn) = (false, Instant::now());
                 }
             }
         }

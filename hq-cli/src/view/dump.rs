@@ -3,13 +3,14 @@ use std::collections::BTreeMap;
 use hq_core::{JobDetail, JobId, ServerInfo, TaskState, WorkerId, WorkerInfo};
 use serde_json::json;
 
-use super::{TaskFilter, TaskRow, TaskRuns, server_json, state::task_state_json, task_json, worker_json};
+use super::{Programs, TaskFilter, TaskRow, TaskRuns, server_json, state::task_state_json, task_json, worker_json};
 use crate::output::JsonStream;
 
 /// Tasks of (a piece of) a job: those that ran one by one, others as runs.
 pub(crate) fn dump_tasks(detail: &JobDetail, json: &mut JsonStream<'_>) -> anyhow::Result<()> {
+    let programs = Programs::new(detail);
     for info in &detail.tasks {
-        json.value(&task_json(detail, &TaskRow { number: info.number, state: info.state, info: Some(info) }))?;
+        json.value(&task_json(&programs, &TaskRow { number: info.number, state: info.state, info: Some(info) }))?;
     }
     for (state, ids) in &detail.rest {
         json.value(&json!({ "ids": ids.to_string(), "state": task_state_json(*state) }))?;

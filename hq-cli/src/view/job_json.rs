@@ -2,9 +2,8 @@ use hq_core::{CrashLimit, JobDetail, JobInfo, Pin, Profile, ProgramSpec, Span, S
 use serde_json::{Map, Value, json};
 
 use super::{
-    Body, TaskRow, body, final_paths,
+    Body, Programs, TaskRow, body, final_paths,
     job_info::completed,
-    locate,
     program::{Paths, common_paths, lossy},
     requests::requests_json,
     state::task_state_json,
@@ -49,15 +48,14 @@ pub(crate) fn begin_job_json(detail: &JobDetail, json: &mut JsonStream<'_>) -> a
 }
 
 /// A task. One that has not started has an id and a state only.
-pub(crate) fn task_json(detail: &JobDetail, row: &TaskRow<'_>) -> Value {
+pub(crate) fn task_json(programs: &Programs<'_>, row: &TaskRow<'_>) -> Value {
+    let detail = programs.detail();
     let mut task = Map::new();
     task.insert("id".to_owned(), row.number.0.into());
     task.insert("state".to_owned(), task_state_json(row.state).into());
     let Some(info) = row.info else { return task.into() };
     if let Some(started) = info.started {
-        if let Some((submit, index)) = locate(detail, row.number)
-            && let Some(spec) = body(submit).program(submit, index)
-        {
+        if let Some(spec) = programs.of(row.number) {
             let paths = final_paths(&spec, detail.info.id, &detail.server_uid, row.number, info.instance);
             task.insert("cwd".to_owned(), lossy(&paths.cwd).into());
             task.insert("stdout".to_owned(), paths.stdout.json().into());
@@ -159,7 +157,8 @@ mod tests {
         });
         begin_job_json(detail, &mut json).expect("written");
         let rows = task_rows(detail, &TaskFilter::default());
-        rows.for_each(|row| json.value(&task_json(detail, &row)).expect("written"));
+        let programs = Programs::new(detail);
+        rows.for_each(|row| json.value(&task_json(&programs, &row)).expect("written"));
         json.end().expect("written");
         String::from_utf8(text).expect("UTF-8")
     }
@@ -177,6 +176,6 @@ mod tests {
     fn a_waiting_task_has_id_and_state_only() {
         let detail = samples::running_array();
         let row = task_rows(&detail, &TaskFilter::default()).last().expect("a task");
-        assert_eq!(task_json(&detail, &row), json!({"id": 19, "state": "waiting"}));
+        assert_eq!(task_json(&Programs::new(&detail), &row), json!({"id": 19, "state": "waiting"}));
     }
 }

@@ -13,6 +13,7 @@ mod job_tasks;
 mod placement;
 mod program;
 mod program_cells;
+mod programs;
 mod queues;
 mod requests;
 mod resources;
@@ -41,6 +42,7 @@ pub(crate) use job_tasks::{TaskFilter, TaskRow, TaskRuns, all_ids, row_count, ta
 pub(crate) use placement::{host_names, locate};
 pub(crate) use program::{Body, Target, body, common_paths, final_paths, lossy};
 pub(crate) use program_cells::pin as pin_label;
+pub(crate) use programs::Programs;
 pub(crate) use queues::{allocation_json, allocation_list, queue_json, queue_list};
 pub(crate) use requests::request_lines;
 pub(crate) use resources::{resource_description, resource_summary};

@@ -2,13 +2,19 @@ use hq_core::{JobDetail, Submit, TaskIds, TaskInfo, TaskNumber};
 
 /// The submit that a task came with, and its index in it.
 pub(crate) fn locate(detail: &JobDetail, task: TaskNumber) -> Option<(&Submit, u64)> {
-    detail.submits.iter().find_map(|info| {
+    let (i, index) = place(detail, task)?;
+    Some((&*detail.submits.get(i)?.submit, index))
+}
+
+/// The same, with which of the job's submits it is.
+pub(super) fn place(detail: &JobDetail, task: TaskNumber) -> Option<(usize, u64)> {
+    detail.submits.iter().enumerate().find_map(|(i, info)| {
         let index = match &info.submit.ids {
             TaskIds::Given(ids) => ids.index_of(task.0)?,
             TaskIds::Next(n) if task.0 < *n => task.0.into(),
             TaskIds::Next(_) => return None,
         };
-        Some((&*info.submit, index))
+        Some((i, index))
     })
 }
 

@@ -75,7 +75,7 @@ const fn local(area: Option<Area>) -> &'static str {
             "`hq submit --help` (--cpus, --resource), `hq worker start --help`, `hq worker hwdetect`"
         }
         Some(Area::Worker) => "`hq worker --help`, `hq worker start --help`",
-        Some(Area::Autoalloc) => "`hq --help`",
+        Some(Area::Autoalloc) => "`hq alloc --help`, `hq alloc add --help`",
     }
 }
 

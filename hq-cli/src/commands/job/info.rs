@@ -7,7 +7,7 @@ use crate::{
     output::{Mode, now},
     parse,
     server::{Server, missing},
-    view::{JobOutline, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows},
+    view::{JobOutline, Programs, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows},
 };
 
 /// Options of `job info`.
@@ -38,8 +38,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
                 if piece.is_first {
                     begin_job_json(&piece.detail, &mut json)?;
                 }
+                let programs = Programs::new(&piece.detail);
                 for row in task_rows(&piece.detail, &TaskFilter::default()) {
-                    json.value(&task_json(&piece.detail, &row))?;
+                    json.value(&task_json(&programs, &row))?;
                 }
                 if piece.is_last {
                     json.close()?;

@@ -7,7 +7,7 @@ use crate::{
     output::{Mode, now},
     parse,
     server::MISSING_MAX,
-    view::{TaskFilter, task_details, task_json, task_rows, unknown_tasks},
+    view::{Programs, TaskFilter, task_details, task_json, task_rows, unknown_tasks},
 };
 
 /// Options of `task info`.
@@ -58,8 +58,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
             let mut json = context.out.json_stream()?;
             json.array()?;
             while let Some(piece) = first {
+                let programs = Programs::new(&piece.detail);
                 for row in task_rows(&piece.detail, &filter) {
-                    json.value(&task_json(&piece.detail, &row))?;
+                    json.value(&task_json(&programs, &row))?;
                 }
                 first = details.next().await?;
             }

@@ -7,7 +7,7 @@ use crate::{
     output::{LongTable, Mode, now},
     parse,
     server::missing,
-    view::{TaskFilter, TaskTable, is_cut, task_json, task_rows},
+    view::{Programs, TaskFilter, TaskTable, is_cut, task_json, task_rows},
 };
 
 /// Options of `task list`.
@@ -67,8 +67,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
                     json.key(&piece.detail.info.id.to_string())?;
                     json.array()?;
                 }
+                let programs = Programs::new(&piece.detail);
                 for row in task_rows(&piece.detail, &filter) {
-                    json.value(&task_json(&piece.detail, &row))?;
+                    json.value(&task_json(&programs, &row))?;
                 }
                 if piece.is_last {
                     json.close()?;
