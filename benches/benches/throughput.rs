@@ -1,6 +1,7 @@
-//! Tasks per second through one server with runners that do nothing, and the time from a submit to its end.
+//! Tasks per second through one server with runners that do nothing, and the time from a submit to its end; and what each
+//! link of a chain of tasks takes, each of which waits for the one before.
 //!
-//! `cargo bench -p hq-benches --bench throughput [-- TASKS]`
+//! `cargo bench -p hq-benches --bench throughput [-- TASKS|chain]`
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::{
@@ -11,8 +12,8 @@ use std::{
 
 use hq_client::Client;
 use hq_core::{
-    JobId, JobSpec, JobTarget, Outcome, Parts, Profile, Request, RunId, Selector, Submit, TaskIds, WorkerConfig,
-    WorkerResources,
+    DepKind, Deps, JobId, JobSpec, JobTarget, Outcome, Parts, Profile, Request, RunId, Selector, Submit, TaskIds,
+    TaskNumber, WorkerConfig, WorkerResources,
 };
 use hq_engine::{Engine, serve::ServeOptions};
 use hq_transport::{Identity, Link, Role, Transport, Versions, keys::PeerKey, memory, tcp::TcpTransport};
@@ -36,12 +37,40 @@ fn main() {
     let tasks = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
+        chains(false).await;
+        chains(true).await;
+        if std::env::args().any(|arg| arg == "chain") {
+            return;
+        }
         let memory = over_memory(tasks).await;
         let plain = over_tcp(tasks, false).await;
         let sealed = over_tcp(tasks, true).await;
         println!("cost of encryption: {:.1} %", (sealed.as_secs_f64() / plain.as_secs_f64() - 1.0) * 100.0);
         println!("in process / TCP sealed: {:.2}", memory.as_secs_f64() / sealed.as_secs_f64());
     });
+}
+
+/// Chains of several lengths over loopback: a link takes as long in each.
+async fn chains(journal: bool) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = Engine::builder();
+    let builder = if journal { builder.journal(dir.path().join("journal")) } else { builder };
+    let engine = builder.start().await.unwrap();
+    engine.serve(ServeOptions::new(dir.path()).host("localhost")).await.unwrap();
+    start_worker(connect(dir.path()).await);
+    let client = Client::connect(dir.path()).await.unwrap();
+    client.call(hq_core::ClientRequest::WaitWorkers(1)).await.unwrap();
+    for len in [1_000_u32, 1_000, 2_000, 4_000, 8_000] {
+        let on = |task: u32| task.checked_sub(1).map(|before| (TaskNumber(before), DepKind::Success));
+        let deps = Deps::new((0..len).map(on)).unwrap();
+        let ids = TaskIds::Given(hq_core::IdList::range(0, len));
+        let profile = Profile::new(Request::cpus(1).unwrap());
+        let submit = Submit::array(JobTarget::New(JobSpec::default()), ids, KIND, vec![].into(), profile);
+        let took = run_submit(&client, Submit { deps, ..submit }).await;
+        let per_link = took.as_secs_f64() * 1000.0 / f64::from(len);
+        println!("chain of {len}, journal {}: {per_link:.3} ms a link", if journal { "on" } else { "off" });
+    }
+    engine.shutdown().await.unwrap();
 }
 
 async fn over_memory(tasks: u32) -> Duration {
@@ -117,11 +146,16 @@ async fn run(client: &Client, tasks: u32, parts: Parts) -> Duration {
     let job = JobTarget::New(JobSpec::default());
     let mut submit = Submit::array(job, TaskIds::Next(tasks), KIND, vec![].into(), profile);
     submit.parts = parts;
+    run_submit(client, submit).await
+}
+
+async fn run_submit(client: &Client, submit: Submit) -> Duration {
+    let tasks = submit.ids.count();
     let start = Instant::now();
     let job: JobId = client.submit(submit).await.unwrap();
     client.wait(Selector::Ids(hq_core::IdList::range(job.0, 1)), true).await.unwrap();
     let took = start.elapsed();
     let info = client.jobs(Selector::Ids(hq_core::IdList::range(job.0, 1))).await.unwrap();
-    assert_eq!(info[0].counts.finished, u64::from(tasks), "no task may be lost");
+    assert_eq!(info[0].counts.finished, tasks, "no task may be lost");
     took
 }

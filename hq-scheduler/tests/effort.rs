@@ -5,8 +5,8 @@ mod common;
 
 use common::{array, booted, node};
 use hq_core::{
-    Amount, GrantId, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request, ResourceEntry, RunEnd, Span,
-    Submit, TaskIds, Tick, ToWorker, WorkerId,
+    Amount, DepKind, Deps, GrantId, IdList, JobSpec, JobTarget, LaneReport, Ordinal, Outcome, Profile, Request,
+    ResourceEntry, RunEnd, Span, Submit, TaskIds, TaskNumber, Tick, ToWorker, WorkerId,
 };
 use hq_scheduler::{Action, Effort, News, Scheduler};
 
@@ -239,4 +239,48 @@ fn a_loss_looks_at_backlogs_that_are_in_the_way() {
         let better = loss_among_backlogs(workers, 1);
         assert_eq!(better.lanes, u64::from(CPUS), "one worker is held for what came back: {better:?}");
     }
+}
+
+/// What a chain takes whose tasks wait for the one before, from its submit to the end of its last task.
+fn chain(len: u32) -> Effort {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    join(&mut core);
+    let on = |task: u32| task.checked_sub(1).map(|before| (TaskNumber(before), DepKind::Success));
+    let ids = TaskIds::Given(IdList::range(0, len));
+    let profile = Profile::new(Request::cpus(1).unwrap());
+    let target = JobTarget::New(JobSpec::default());
+    let submit = Submit::array(target, ids, "program", vec![].into(), profile);
+    core.submit(Tick(1), Submit { deps: Deps::new((0..len).map(on)).unwrap(), ..submit }).unwrap();
+    let (mut now, mut ended) = (Tick(1), 0);
+    loop {
+        let mut next = None;
+        while let Some(action) = core.poll_action(now) {
+            let Action::Send { worker, message } = action else { continue };
+            match message {
+                ToWorker::Open(open) => next = Some((worker, open.grant, open.work[0].runs[0].first)),
+                ToWorker::Extend { grant, work } => next = Some((worker, grant, work[0].runs[0].first)),
+                _ => {}
+            }
+        }
+        let Some((worker, grant, task)) = next else { break };
+        (now, ended) = (now.after(Span::millis(1)), ended + 1);
+        let end = RunEnd { task, age: Span(0), took: Span::millis(1), outcome: Outcome::Finished };
+        let lane = LaneReport { grant, ended: vec![end], started: None };
+        core.handle_event(now, News::Report { worker, lane });
+    }
+    assert_eq!(ended, len, "each task has run, one after the other");
+    core.effort()
+}
+
+#[test]
+fn a_link_of_a_chain_takes_as_much_however_long_it_is() {
+    let [one, two, four, eight] = [1_000, 2_000, 4_000, 8_000].map(chain);
+    let step = |more: Effort, less: Effort, times: u64| {
+        let Effort { ranked, visited, fit_tests, combined, lanes } = more.since(less);
+        [ranked, visited, fit_tests, combined, lanes].map(|count| count / times)
+    };
+    assert_eq!(step(two, one, 1), step(four, two, 2));
+    assert_eq!(step(two, one, 1), step(eight, four, 4));
+    assert!(two.ranked > one.ranked, "something is counted: {one:?}");
 }

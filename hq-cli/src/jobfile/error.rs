@@ -45,6 +45,11 @@ impl Bad {
         Self { inside: at, ..Self::new(span, reason) }
     }
 
+    /// The same in a text of which this one is the part from byte `start` on.
+    pub(super) fn behind(self, start: usize) -> Self {
+        Self { span: start + self.span.start..start + self.span.end, ..self }
+    }
+
     /// With the place in the text: lines and columns from 1, columns in characters.
     pub(super) fn locate(self, text: &str) -> FileError {
         let at = text.floor_char_boundary(self.start(text).min(text.len()));

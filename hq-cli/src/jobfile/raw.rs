@@ -94,6 +94,11 @@ impl<'de> Deserialize<'de> for Rules {
 }
 
 impl Task {
+    /// Its lists of tasks that it waits for.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &Spanned<Vec<Spanned<u32>>>> {
+        [&self.deps, &self.deps_any, &self.deps_failed].into_iter().flatten()
+    }
+
     /// All that it waits for, and for which end of it.
     pub(super) fn edges(&self) -> impl Iterator<Item = (&Spanned<u32>, DepKind)> {
         let kinds =

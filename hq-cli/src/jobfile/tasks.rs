@@ -3,15 +3,14 @@
 use std::ops::Range;
 
 use hq_core::{
-    Blob, DepKind, Deps, IdList, JobId, JobSpec, JobTarget, Owner, PROGRAM_KIND, Parts, Pin, Profile, ProgramBody,
-    ProgramSpec, Stdio, Submit, TaskIds, TaskNumber,
+    Blob, IdList, JobId, JobSpec, JobTarget, PROGRAM_KIND, Parts, Pin, Profile, ProgramSpec, Stdio, Submit, TaskIds,
 };
 use toml::Spanned;
 
 use super::{
     error::{Bad, FileError},
-    order::{NoOrder, Node, order},
-    profiles::Profiles,
+    graph::{Graph, encode},
+    pieces::pieces,
     raw, values,
 };
 use crate::{
@@ -39,19 +38,29 @@ pub(crate) fn parse(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result
 }
 
 fn read(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result<JobFile, Bad> {
-    let file: raw::File = toml::from_str(text)?;
     let mut reader = Reader { submit_dir, stream: None, warnings: vec![] };
-    let target = reader.target(&file, job)?;
-    if let Some(stream) = &file.stream {
-        reader.stream_into(stream)?;
-    }
-    let submit = match (&file.array, &file.tasks[..]) {
-        (None, []) => return Err(Bad::new(0..0, "No tasks defined")),
-        (Some(array), []) => reader.array(array, target)?,
-        (None, tasks) => reader.graph(tasks, target)?,
-        (Some(array), _) => {
-            return Err(Bad::new(array.span(), "Definition of array job and individual task cannot be mixed"));
+    let (mut target, mut array, mut graph) = (None, None, Graph::default());
+    for (start, piece) in pieces(text) {
+        let in_file = |bad: Bad| bad.behind(start);
+        let file: raw::File = toml::from_str(piece).map_err(|error| in_file(error.into()))?;
+        if target.is_none() {
+            target = Some(reader.target(&file, job)?);
+            if let Some(stream) = &file.stream {
+                reader.stream_into(stream)?;
+            }
         }
+        array = array.or(file.array.map(|array| (array, start)));
+        let has_tasks = !graph.is_empty() || !file.tasks.is_empty();
+        if let Some((array, start)) = array.as_ref().filter(|_| has_tasks) {
+            let reason = "Definition of array job and individual task cannot be mixed";
+            return Err(Bad::new(array.span(), reason).behind(*start));
+        }
+        file.tasks.iter().try_for_each(|task| reader.node(task, start, &mut graph)).map_err(in_file)?;
+    }
+    let submit = match (target, array) {
+        (Some(target), Some((array, _))) => reader.array(&array, target)?,
+        (Some(target), None) if !graph.is_empty() => graph.submit(text, target)?,
+        _ => return Err(Bad::new(0..0, "No tasks defined")),
     };
     Ok(JobFile { submit, warnings: reader.warnings })
 }
@@ -138,50 +147,12 @@ impl Reader<'_> {
         Ok(Submit { parts, ..Submit::array(target, ids, PROGRAM_KIND, shared.into(), profile) })
     }
 
-    fn graph(&mut self, tasks: &[Spanned<raw::Task>], target: JobTarget) -> Result<Submit, Bad> {
-        let nodes = numbered(tasks)?;
-        let span = |index: usize| tasks.get(index).map_or(0..0, Spanned::span);
-        let sorted = order(&nodes, matches!(target, JobTarget::Attach(_))).map_err(|error| {
-            let (NoOrder::Twice(index, _) | NoOrder::Missing(index, ..) | NoOrder::Cycle(index, ..)) = error;
-            let raw = tasks.get(index).map(Spanned::get_ref);
-            let dep = |raw: &raw::Task, on: Option<TaskNumber>| {
-                let mut deps = raw.edges().map(|(dep, _)| dep);
-                deps.find(|dep| Some(TaskNumber(*dep.get_ref())) == on).map(Spanned::span)
-            };
-            let key = raw.and_then(|raw| match &error {
-                NoOrder::Twice(..) => raw.id.as_ref().map(Spanned::span),
-                NoOrder::Missing(_, _, on) => dep(raw, Some(*on)),
-                NoOrder::Cycle(_, _, cycle) => dep(raw, cycle.get(1).or(cycle.first()).copied()),
-            });
-            Bad::new(key.unwrap_or_else(|| span(index)), error.to_string())
-        })?;
-        let mut profiles = Profiles::default();
-        let mut parts = Vec::with_capacity(tasks.len());
-        for index in &sorted {
-            let (profile, spec) = self.task(&tasks[*index], 0)?;
-            profiles.push(profile).map_err(|reason| Bad::new(span(*index), reason))?;
-            parts.push(encode(&spec, span(*index))?);
-        }
-        let whole = |what: &str| Bad::new(0..0, format!("{what}: divide the file"));
-        let rows = sorted.iter().map(|index| edges(tasks[*index].get_ref()));
-        let deps = Deps::new(rows).ok_or_else(|| whole("there are too many dependencies"))?;
-        let parts = Parts::new(parts).ok_or_else(|| whole("the tasks are too large together"))?;
-        let numbers = sorted.iter().map(|index| nodes[*index].0.0);
-        let ids = IdList::from_numbers(numbers).map_err(|error| Bad::new(0..0, error.to_string()))?;
-        let shared = encode(&ProgramBody::PerTask, 0..0)?;
-        let (profiles, profile_of) = profiles.finish();
-        Ok(Submit {
-            job: target,
-            ids: TaskIds::Given(ids),
-            kind: PROGRAM_KIND.to_owned(),
-            shared: shared.into(),
-            parts,
-            profiles,
-            profile_of,
-            deps,
-            owner: Owner::default(),
-            after: vec![],
-        })
+    /// A task of the piece that begins at `start`.
+    fn node(&mut self, task: &Spanned<raw::Task>, start: usize, graph: &mut Graph) -> Result<(), Bad> {
+        let raw = task.get_ref();
+        not_here(raw.ids.as_ref().map(Spanned::span), "ids", "a task has an `id`")?;
+        not_here(raw.entries.as_ref().map(Spanned::span), "entries", "a task has none")?;
+        graph.add(task, self.task(task, 0)?, start)
     }
 
     /// What a task needs and what it runs. `longest`: bytes of its entry, at most.
@@ -280,46 +251,6 @@ fn not_here(span: Option<Range<usize>>, key: &str, why: &str) -> Result<(), Bad>
     span.map_or(Ok(()), |span| Err(Bad::new(span, format!("unknown field `{key}` here: {why}"))))
 }
 
-/// What a task waits for, each edge once.
-fn edges(raw: &raw::Task) -> Vec<(TaskNumber, DepKind)> {
-    let mut edges: Vec<_> = raw.edges().map(|(on, kind)| (TaskNumber(*on.get_ref()), kind)).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    edges
-}
-
-/// The numbers of tasks; those that have none follow the largest one given.
-fn numbered(tasks: &[Spanned<raw::Task>]) -> Result<Vec<Node>, Bad> {
-    let given = |task: &Spanned<raw::Task>| task.get_ref().id.as_ref().map(|id| *id.get_ref());
-    let mut last = tasks.iter().filter_map(given).max().unwrap_or_default();
-    let mut nodes = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        let raw = task.get_ref();
-        not_here(raw.ids.as_ref().map(Spanned::span), "ids", "a task has an `id`")?;
-        not_here(raw.entries.as_ref().map(Spanned::span), "entries", "a task has none")?;
-        let number = match given(task) {
-            Some(number) => number,
-            None => {
-                last = last.checked_add(1).ok_or_else(|| Bad::new(task.span(), "no number is left for this task"))?;
-                last
-            }
-        };
-        let deps = edges(raw);
-        if let Some(twice) = deps.windows(2).find(|two| two[0].0 == two[1].0).map(|two| two[1]) {
-            let found = raw.edges().find(|(on, kind)| (TaskNumber(*on.get_ref()), *kind) == twice);
-            let span = found.map_or_else(|| task.span(), |(on, _)| on.span());
-            return Err(Bad::new(span, format!("task {number} waits for task {} in more than one way", twice.0)));
-        }
-        let deps = deps.into_iter().map(|(on, _)| on).collect();
-        nodes.push((TaskNumber(number), deps));
-    }
-    Ok(nodes)
-}
-
-fn encode(value: &impl serde::Serialize, span: Range<usize>) -> Result<Vec<u8>, Bad> {
-    postcard::to_stdvec(value).map_err(|error| Bad::new(span, format!("cannot encode the program: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,6 +299,32 @@ mod tests {
             let job = (kind == "attach").then_some(1);
             parsed(&text.replace("\\n", "\n"), job).map_or_else(|error| format!("error {error}"), |file| shown(&file))
         });
+    }
+
+    /// It is read in pieces.
+    #[test]
+    fn a_long_file_is_read_as_a_short_one() {
+        let task =
+            |id: u32| format!("[[task]]\nid = {id}\ncommand = [\"a\"]\npriority = {}\ndeps = [{}]\n", id % 2, id + 1);
+        let long: String = (0..4_000).map(task).collect();
+        assert!(long.len() > 200_000, "several pieces: {}", long.len());
+        let submit = parsed(&(long.clone() + "[[task]]\nid = 4000\ncommand = [\"a\"]"), None).expect("a graph").submit;
+        assert!(matches!(&submit.ids, TaskIds::Given(ids) if ids.iter().next() == Some(4_000)), "{:?}", submit.ids);
+        assert_eq!((submit.ids.count(), submit.deps.of(0).count(), submit.deps.of(4_000).count()), (4_001, 0, 1));
+        assert_eq!((0..4_001).filter(|index| submit.profile(*index).priority == 1).count(), 2_000);
+        let more = "[[task]]\nid = 4000\ncommand = [\"a\"]\n";
+        for (end, error) in [
+            (String::new(), "line 20000, column 9: Task 3999 is part of dependency cycle or has an invalid"),
+            (more.to_owned() + "deps = [\n 4000]", "line 20005, column 2: Task 4000 is part of dependency cycle"),
+            (more.replace("4000", "5"), "line 20002, column 6: Task 5 is defined multiple times"),
+            (more.to_owned() + "nice = 3", "line 20004, column 1: unknown field `nice`"),
+            (more.to_owned() + "[array]\nids = \"1\"\ncommand = [\"a\"]", "line 20004, column 1: Definition of array"),
+            (more.replace("\"a\"", "\"\""), "line 20003, column 11: the command is empty"),
+            (more.to_owned() + "cwd = \"", "line 20004, column "),
+        ] {
+            let found = parsed(&(long.clone() + &end), None).expect_err(&end).to_string();
+            assert!(found.starts_with(error), "{end:?}: {found}");
+        }
     }
 
     #[test]

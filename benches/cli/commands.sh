@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # How long a whole `hq job list` takes, warm: process start, connection, answer, table. Prints the median and the mean
 # of 200 runs, beside those of /bin/true, started in the same way; and the cpu time of a run, which does not depend on
-# what else the machine does.
+# what else the machine does. The same of `hq submit`, with the sum of all runs, and of a submit of an array of a million.
 #
-#     cargo build --release -p hq-cli && benches/cli/job_list.sh target/release/hq
+#     cargo build --release -p hq-cli && benches/cli/commands.sh target/release/hq
 set -euo pipefail
 hq=$(realpath "$1")
 runs=${2:-200}
@@ -34,7 +34,7 @@ cpu() {
 
 report() {
     sort -n | awk -v name="$1" '{ t[NR] = $1; sum += $1 }
-        END { printf "%-12s median %.2f ms, mean %.2f ms, p95 %.2f ms\n", name, t[int((NR + 1) / 2)] / 1000, sum / NR / 1000, t[int(NR * .95)] / 1000 }'
+        END { printf "%-12s median %.2f ms, mean %.2f ms, p95 %.2f ms, %d runs %.2f s\n", name, t[int((NR + 1) / 2)] / 1000, sum / NR / 1000, t[int(NR * .95)] / 1000, NR, sum / 1000000 }'
 }
 
 times /bin/true > /dev/null
@@ -44,3 +44,4 @@ times "$hq" --server-dir "$dir" job list | report "hq job list"
 cpu /bin/true /bin/true
 cpu "hq job list" "$hq" --server-dir "$dir" job list
 times "$hq" --server-dir "$dir" submit true | report "hq submit"
+times "$hq" --server-dir "$dir" submit --array=1-1000000 --stdout=none --stderr=none true | report "1 M tasks"
