@@ -270,6 +270,7 @@ pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
         dependencies: 0,
         jobs: IdList::default(),
         unmet: IdList::default(),
+        delay: None,
         queue: None,
         blockers: vec![],
         workers,
