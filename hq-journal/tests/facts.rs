@@ -9,8 +9,8 @@ use hq_core::{
     Allocation, Amount, BatchJob, Blob, ClassId, DepKind, Deps, End, Epoch, Fact, GrantId, GrantedResource, IdList,
     JobDep, JobId, JobSpec, JobTarget, LossReason, OnServerLost, OpenedLanes, Ordinal, OrdinalRange, Owner, Parts,
     PastRuns, PauseCause, Piece, Profile, QueueId, QueueSpec, Record, Request, ResourceDef, ResourceName, RetryMark,
-    Seq, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds, TaskMark,
-    TaskNumber, TaskState, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
+    RetryRule, Seq, SnapshotClass, SnapshotHead, SnapshotNames, SnapshotTail, SnapshotWorker, Span, Submit, TaskIds,
+    TaskMark, TaskNumber, TaskState, Tick, Variants, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_journal::{Journal, Urgency};
 use proptest::prelude::*;
@@ -51,10 +51,14 @@ fn snapshot_head() -> Box<SnapshotHead> {
 
 fn mark(n: u32) -> TaskMark {
     let error = (n > 0).then(|| "no".into());
-    let (used, lost) = (vec![(0, n)], vec![WorkerId(2); n as usize]);
-    let retry = (n > 0).then(|| RetryMark { used, until: Some(Tick(9)), error: "no".to_owned(), lost });
-    let gang = vec![WorkerId(1); n as usize];
-    TaskMark { task: Ordinal(7), instance: n, crashes: n, error, gang, retry: retry.map(Box::new) }
+    let retry = RetryMark {
+        used: vec![(0, n), (RetryRule::BUILT_IN, 1)],
+        until: (n > 1).then_some(Tick(9)),
+        error: "no".into(),
+        lost: vec![WorkerId(3)],
+    };
+    let retry = (n > 0).then(|| Box::new(retry));
+    TaskMark { task: Ordinal(7), instance: n, crashes: n, error, gang: vec![WorkerId(1); n as usize], retry }
 }
 
 fn snapshot_tail() -> Box<SnapshotTail> {
@@ -114,6 +118,15 @@ fn every_fact() -> Vec<Fact> {
         finished(1, 5, [End { task: Ordinal(7), start: Tick(0), end: Tick(1) }]).fact,
         Fact::TaskFailed { grant: Some(grant), task: Ordinal(7), start: Some(Tick(1)), error: error.clone() },
         Fact::TaskKilled { grant, task: Ordinal(7) },
+        Fact::TaskRetried {
+            grant: Some(grant),
+            task: Ordinal(7),
+            start: Some(Tick(1)),
+            rule: RetryRule::BUILT_IN,
+            until: Tick(u64::MAX),
+            error: error.clone(),
+        },
+        Fact::RetriesDue { tasks: tasks.clone() },
         Fact::TasksCanceled { tasks: tasks.clone() },
         Fact::TasksAborted { tasks },
         Fact::QueueCreated { queue, spec: Arc::new(spec) },

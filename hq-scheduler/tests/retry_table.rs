@@ -19,7 +19,7 @@ use hq_scheduler::{Action, Canceling, Condenser, News, Scheduler};
 #[test]
 fn vectors() {
     let bench = RefCell::new(Bench::new());
-    text::check_table("retry.txt", |cells| bench.borrow_mut().run(cells[0]));
+    text::table::check_table("retry.txt", |cells| bench.borrow_mut().run(cells[0]));
 }
 
 struct Bench {

@@ -1,7 +1,7 @@
 use hq_core::{
-    ClientRequest, CrashLimit, DepKind, Deps, DetailPart, IdList, JobId, JobSpec, JobState, JobTarget, OnServerLost,
-    Parts, Profile, Request, ResourceDef, ResourceEntry, Rng, Selector, Span, Submit, TaskIds, TaskNumber, Variants,
-    WorkerConfig, WorkerResources,
+    ClientRequest, CrashLimit, DepKind, Deps, DetailPart, ExitCodes, IdList, JobId, JobSpec, JobState, JobTarget,
+    OnServerLost, Parts, Profile, Request, ResourceDef, ResourceEntry, RetryOn, RetryRule, RetryTimes, Rng, Selector,
+    Span, Submit, TaskIds, TaskNumber, Variants, WorkerConfig, WorkerResources,
 };
 use hq_scheduler::Scheduler;
 
@@ -211,7 +211,35 @@ fn profile(rng: &mut Rng) -> Profile {
         2 => CrashLimit::Unlimited,
         n => CrashLimit::Limit(n as u16),
     };
+    if profile.crash_limit != CrashLimit::NeverRestart {
+        profile.retry = rules(rng.clone());
+    }
     profile
+}
+
+/// When tasks are run again. It draws from numbers of its own: other seeds stay what they are.
+fn rules(mut rng: Rng) -> Vec<RetryRule> {
+    let count = if rng.chance(40) { rng.range(1, 3) } else { 0 };
+    let rule = |_| {
+        let codes = ExitCodes::of([rng.range(1, 3) as u8]);
+        let (on, is_bounded) = match rng.below(12) {
+            0..=2 => (RetryOn::Any, true),
+            3 => (RetryOn::Exit(codes), true),
+            4 => (RetryOn::Exit(ExitCodes::default()), true),
+            5 => (RetryOn::Signal, true),
+            6 => (RetryOn::OutOfMemory(codes), true),
+            7 => (RetryOn::TimeLimit, true),
+            8 => (RetryOn::NoStart, true),
+            9 | 10 => (RetryOn::Crash, false),
+            _ => (RetryOn::Preempted, false),
+        };
+        // A task may well fail in the same way for ever.
+        let times =
+            if !is_bounded && rng.chance(30) { RetryTimes::Unlimited } else { RetryTimes::Limit(rng.below(5) as u16) };
+        let first = if rng.chance(30) { Span::ZERO } else { Span(rng.below(2_000_000)) };
+        RetryRule::new(on, times).waiting(first, Span(rng.below(5_000_000)))
+    };
+    (0..count).map(rule).collect()
 }
 
 fn takes(rng: &mut Rng) -> Span {

@@ -73,6 +73,8 @@ pub struct ModelTask {
     pub was_granted: bool,
     /// When it came.
     pub submitted: Tick,
+    /// It is to be run again, not before then.
+    pub until: Option<Tick>,
 }
 
 impl ModelTask {
@@ -248,6 +250,23 @@ impl Model {
                 }
                 self.set(*task, TaskState::Failed);
             }
+            Fact::TaskRetried { grant, task, until, .. } => {
+                if let Some(grant) = grant {
+                    self.leave(*grant, *task);
+                }
+                if let Some(known) = self.tasks.get_mut(task) {
+                    known.state = TaskState::Waiting;
+                    known.instance.0 += u32::from(grant.is_some());
+                    known.until = Some(*until).filter(|until| *until > record.at);
+                }
+            }
+            Fact::RetriesDue { tasks } => {
+                for task in each(tasks) {
+                    if let Some(known) = self.tasks.get_mut(&task) {
+                        known.until = None;
+                    }
+                }
+            }
             Fact::TaskKilled { grant, task } => self.leave(*grant, *task),
             Fact::TasksCanceled { tasks } => each(tasks).for_each(|task| self.set(task, TaskState::Canceled)),
             Fact::TasksAborted { tasks } => each(tasks).for_each(|task| self.set(task, TaskState::Aborted)),
@@ -288,6 +307,7 @@ impl Model {
                 grant: None,
                 was_granted: false,
                 submitted: at,
+                until: None,
             };
             self.tasks.insert(id, task);
             self.unfinished.insert(id);

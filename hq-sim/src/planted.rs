@@ -23,11 +23,13 @@ pub enum Planted {
     LostAdoption,
     /// A run is begun twice.
     DoubleStart,
+    /// A restored server does not know how often tasks were run again, nor how long they are to wait.
+    ForgottenRetries,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DoubleAssignment,
         Self::LostRecallAnswer,
         Self::LostGoOn,
@@ -38,6 +40,7 @@ impl Planted {
         Self::DeafToStop,
         Self::LostAdoption,
         Self::DoubleStart,
+        Self::ForgottenRetries,
     ];
 
     /// What a new life of the server reads.
@@ -46,6 +49,11 @@ impl Planted {
             && let Fact::WorkerLost { reason, .. } = &mut record.fact
         {
             *reason = LossReason::Stopped;
+        }
+        if self == Self::ForgottenRetries
+            && let Fact::TaskRetried { rule, until, .. } = &mut record.fact
+        {
+            (*rule, *until) = (u8::MAX - 1, record.at);
         }
         record
     }

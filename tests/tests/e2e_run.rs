@@ -145,7 +145,9 @@ fn runs_once_more_are_no_failures_of_more_tasks() {
     let output =
         cluster.hq(&["run", "--retries=2", "--max-fails=0", "--fail-exit-code=4", command, ":::", "1", "2", "3"]);
     assert_eq!(output.code, 4);
-    assert!(output.stderr.contains("--max-fails: 1 tasks have failed; the others are cancelled"), "{output:?}");
+    let info = cluster.json(&["job", "info", "last"]);
+    let stats = &info[0]["info"]["task_stats"];
+    assert_eq!((&stats["failed"], &stats["aborted"]), (&json!(1), &json!(2)), "{info}");
 }
 
 #[test]

@@ -273,7 +273,7 @@ mod tests {
             text += &format!(" `{}` {:?}", spec.name, spec.max_fails);
         }
         for index in 0..submit.ids.count() {
-            let on: Vec<_> = submit.deps.of(index).map(|(on, _)| on.to_string()).collect();
+            let on: Vec<_> = submit.deps.of(index).map(|(on, kind)| format!("{on}{}", mark(kind))).collect();
             let entry = match body(submit) {
                 Body::Array(_) => String::from_utf8_lossy(submit.parts.get(index)).into_owned(),
                 _ => String::new(),
@@ -282,6 +282,14 @@ mod tests {
             text += &format!(" [{entry}{} {}]", on.join(","), needs.join(" or "));
         }
         text + &warnings.iter().map(|warning| format!(" WARN {warning}")).collect::<String>()
+    }
+
+    const fn mark(kind: hq_core::DepKind) -> &'static str {
+        match kind {
+            hq_core::DepKind::Success => "",
+            hq_core::DepKind::AnyEnd => "?",
+            hq_core::DepKind::Failure => "!",
+        }
     }
 
     fn request(request: &hq_core::Request) -> String {

@@ -267,10 +267,10 @@ pub(crate) fn explanations() -> [hq_core::Explanation; 3] {
     };
     let explained = |workers| Explanation {
         standing: Standing::Infeasible,
-        delay: None,
         dependencies: 0,
         jobs: IdList::default(),
         unmet: IdList::default(),
+        delay: None,
         queue: None,
         blockers: vec![],
         workers,

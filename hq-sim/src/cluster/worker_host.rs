@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{FromWorker, LinkId, Outcome, Rng, RunId, Span, Tick, ToWorker, WorkerConfig, WorkerId};
+use hq_core::{FailCause, FromWorker, LinkId, Outcome, Rng, RunId, Span, Tick, ToWorker, WorkerConfig, WorkerId};
 use hq_node::{StartOrder, StopHow, WorkerInput, WorkerNode, WorkerOutput};
 
 use super::{
@@ -41,6 +41,19 @@ impl WorkerHost {
         }
         self.node.poll_timeout().map(|at| at.before(self.ahead))
     }
+}
+
+/// A failure of any cause. It draws from numbers of its own: other seeds stay what they are.
+fn failure(mut rng: Rng) -> Outcome {
+    let cause = match rng.below(12) {
+        0..=4 => FailCause::Exit(rng.range(1, 4) as i32),
+        5 => FailCause::Signal(9),
+        6 => FailCause::OutOfMemory,
+        7 => FailCause::NoStart,
+        8 => FailCause::Crash, // which a worker cannot know
+        _ => FailCause::Other,
+    };
+    Outcome::failed_of(cause, "it was to fail")
 }
 
 impl World {
@@ -183,11 +196,8 @@ impl World {
         let host = &mut self.workers[worker];
         let spec = RunSpec::read(&order.part).or_else(|| RunSpec::read(&order.body.shared));
         let spec = spec.unwrap_or(RunSpec { takes: Span(host.rng.range(0, 500_000)), fails_percent: 5 });
-        let how = if host.rng.chance(spec.fails_percent.into()) {
-            Outcome::Failed("it was to fail".to_owned())
-        } else {
-            Outcome::Finished
-        };
+        let how =
+            if host.rng.chance(spec.fails_percent.into()) { failure(host.rng.clone()) } else { Outcome::Finished };
         host.tokens += 1;
         let token = host.tokens;
         host.runs.insert(order.run, (token, order.worker));

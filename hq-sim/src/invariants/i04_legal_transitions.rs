@@ -71,6 +71,13 @@ impl LegalTransitions {
             Fact::TaskFailed { grant, task, .. } => {
                 self.touch(step, *task, "failed", *grant, &[TaskState::Waiting, TaskState::Running])?;
             }
+            Fact::TaskRetried { grant, task, .. } => {
+                let from: &[TaskState] = match grant {
+                    Some(_) => &[TaskState::Waiting, TaskState::Running],
+                    None => &[TaskState::Waiting],
+                };
+                self.touch(step, *task, "retried", *grant, from)?;
+            }
             Fact::TasksCanceled { tasks } | Fact::TasksAborted { tasks } => {
                 for task in each(tasks) {
                     self.touch(step, task, "ended by others", None, &[TaskState::Waiting, TaskState::Running])?;

@@ -44,7 +44,7 @@ const fn grant_of(fact: &Fact) -> Option<GrantId> {
         | Fact::TaskStarted { grant, .. }
         | Fact::TasksFinished { grant, .. }
         | Fact::TaskKilled { grant, .. } => Some(*grant),
-        Fact::TaskFailed { grant, .. } => *grant,
+        Fact::TaskFailed { grant, .. } | Fact::TaskRetried { grant, .. } => *grant,
         _ => None,
     }
 }

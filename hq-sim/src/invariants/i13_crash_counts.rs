@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{CrashLimit, Fact, GrantId, LossReason, Ordinal, Record, WorkerId};
+use hq_core::{CrashLimit, Fact, GrantId, LossReason, Ordinal, Record, RetryOn, WorkerId};
 
 use super::{Invariant, Step, What};
 use crate::model::{Model, each};
@@ -34,6 +34,7 @@ impl Invariant for CrashCounts {
             What::Fact(record) => {
                 if let Fact::TaskFailed { grant: None, task, .. } = &record.fact
                     && !self.due.contains(task)
+                    && !has_rule_of_loss(step.model, *task)
                 {
                     return Err(format!("task {task} fails after {} crashes", self.count(*task)));
                 }
@@ -64,6 +65,12 @@ impl Invariant for CrashCounts {
     }
 }
 
+/// Whether a rule of its own may have let it fail at the loss of its worker.
+fn has_rule_of_loss(model: &Model, task: Ordinal) -> bool {
+    let rules = model.tasks.get(&task).map(|task| &task.profile().retry[..]).unwrap_or_default();
+    rules.iter().any(|rule| matches!(rule.on, RetryOn::Crash | RetryOn::Preempted))
+}
+
 impl CrashCounts {
     fn count(&self, task: Ordinal) -> u32 {
         self.crashes.get(&task).copied().unwrap_or(0)
@@ -88,7 +95,9 @@ impl CrashCounts {
                 }
             }
             Fact::TasksFinished { grant, ends } => self.leave(*grant, each(&ends.tasks)),
-            Fact::TaskFailed { grant: Some(grant), task, .. } | Fact::TaskKilled { grant, task } => {
+            Fact::TaskFailed { grant: Some(grant), task, .. }
+            | Fact::TaskRetried { grant: Some(grant), task, .. }
+            | Fact::TaskKilled { grant, task } => {
                 self.leave(*grant, [*task]);
             }
             Fact::WorkerLost { worker, reason } => {

@@ -33,6 +33,7 @@
 //! | `i28_makespan` | I28 | all ends within twice the lower bound |
 //! | `i29_cancel` | I29 | what was cancelled before it was granted never leaves the server |
 //! | `i30_idempotence` | I30 | what comes twice counts once |
+//! | `i31_retries` | I31 | run again as often and as late as the rules say, and not told to have failed before |
 
 pub mod case;
 mod i01_no_oversubscription;
@@ -65,6 +66,7 @@ mod i27_monotone;
 mod i28_makespan;
 mod i29_cancel;
 mod i30_idempotence;
+mod i31_retries;
 mod step;
 mod waiting;
 
@@ -98,5 +100,6 @@ pub use i27_monotone::{Fits, fits, monotone};
 pub use i28_makespan::within_twice;
 pub use i29_cancel::CanceledStay;
 pub use i30_idempotence::Idempotence;
+pub use i31_retries::Retries;
 use step::Sample;
 pub use step::{Freshness, Invariant, Step, What, all};

@@ -102,5 +102,6 @@ pub fn all(delay: Span) -> Vec<Box<dyn Invariant>> {
         Box::new(HonestDemand::default()),
         Box::new(CanceledStay::default()),
         Box::new(Idempotence::default()),
+        Box::new(Retries::default()),
     ]
 }

@@ -58,7 +58,7 @@ pub(super) fn waiting(model: &Model) -> Vec<Waiting<'_>> {
     let mut all: BTreeMap<(i32, &Variants, &str, bool), Waiting<'_>> = BTreeMap::new();
     for id in &model.unfinished {
         let Some(task) = model.tasks.get(id) else { continue };
-        if task.state != TaskState::Waiting || task.grant.is_some() || !task.is_ready(model) {
+        if task.state != TaskState::Waiting || task.grant.is_some() || task.until.is_some() || !task.is_ready(model) {
             continue;
         }
         let profile = task.profile();

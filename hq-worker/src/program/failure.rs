@@ -40,7 +40,7 @@ pub(super) fn of_end(
         }
         ProcessEnd::Exited(code) => (FailCause::Exit(*code), format!("Program terminated with exit code {code}.")),
         ProcessEnd::Signaled(libc::SIGKILL) if was_oom_kill() => {
-            let text = "Program was oom-killed: memory ran out, and the system ended it by signal 9 (SIGKILL).";
+            let text = "Program was oom-killed: memory ran out. Received signal 9 (SIGKILL).";
             (FailCause::OutOfMemory, text.to_owned())
         }
         ProcessEnd::Signaled(signal) => {

@@ -40,8 +40,8 @@ pub(crate) struct Args {
     /// Leave out what --joblog says has run well
     #[arg(long, requires = "joblog")]
     pub(super) resume_failed: bool,
-    /// Run a task that fails again, N times in all
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), hide_default_value = true)]
+    /// Run a task that fails again at once, N times in all; short for `--retry any:N-1:0s`, behind other rules
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), hide_default_value = true)]
     pub(super) retries: u32,
     /// Stop when so many tasks have failed, finished or ended: `now,fail=1`, `now,success=3`, `now,done=10%`; with `soon`
     /// in place of `now`, tasks that run go on to their ends, and no more are started

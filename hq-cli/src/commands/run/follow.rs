@@ -11,8 +11,7 @@ use std::{
 use anyhow::bail;
 use hq_client::{CallError, EventBatch, EventStream};
 use hq_core::{
-    ClientReply, ClientRequest, Event, EventKind, FinishedTask, IdList, JobId, Profile, ProgramSpec, Selector,
-    TaskCounts, TaskState, WallTime, WorkerId,
+    ClientRequest, Event, EventKind, FinishedTask, IdList, JobId, Selector, TaskCounts, TaskState, WallTime, WorkerId,
 };
 use tracing::warn;
 
@@ -25,7 +24,7 @@ use super::{
 };
 use crate::{
     output::{Output, task_bar},
-    server::{Server, unexpected},
+    server::Server,
 };
 
 /// Tasks of an open job on their way.
@@ -33,14 +32,9 @@ pub(super) struct Follow<'a> {
     pub(super) plan: &'a Plan,
     pub(super) server: &'a Server,
     pub(super) job: JobId,
-    pub(super) profile: Profile,
-    pub(super) spec: ProgramSpec,
     /// Where the outputs are that are printed; none: they are the user's files.
     pub(super) outputs: Option<&'a Path>,
     pub(super) log: Option<JobLog>,
-    pub(super) retries: u32,
-    /// More tasks than that may not fail for good. Where tasks are run again, only we know which did.
-    pub(super) max_fails: Option<u32>,
     pub(super) halt: Option<Halt>,
     pub(super) bar: bool,
     /// Print in order.
@@ -53,15 +47,10 @@ pub(super) struct Follow<'a> {
 /// How far it is.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// Ids of further runs, and the numbers of their tasks.
-    again: HashMap<u32, u32>,
-    /// Runs of tasks that had more than one.
-    runs: HashMap<u32, u32>,
     /// Ids whose ends are known.
     ended: HashSet<u32>,
-    /// Tasks that have ended for good, with the id of their last run and whether it ended well. Those that wait to be
-    /// printed in order.
-    waiting: BTreeMap<u32, (u32, bool)>,
+    /// Tasks that have ended and wait to be printed in order, and whether they ended well.
+    waiting: BTreeMap<u32, bool>,
     /// Tasks that were printed, counted from the first one.
     printed: usize,
     hosts: HashMap<WorkerId, String>,
@@ -73,8 +62,6 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn of(tasks: u64) -> Self {
         Self {
-            again: HashMap::new(),
-            runs: HashMap::new(),
             ended: HashSet::new(),
             waiting: BTreeMap::new(),
             printed: 0,
@@ -161,49 +148,19 @@ impl Follow<'_> {
         if !self.state.is_first_end(id) {
             return Ok(());
         }
-        let seq = self.state.again.get(&id).copied().unwrap_or(id);
-        if !exit.is_success() && !self.state.halted && self.runs_again(seq).await? {
-            self.remove_outputs(id);
-            return Ok(());
-        }
         let printed = self.outputs.map_or(0, |dir| fs::metadata(output(dir, id, "out")).map_or(0, |data| data.len()));
-        let end = End { seq, host, started, ended, printed, exit };
+        let end = End { seq: id, host, started, ended, printed, exit };
         if let Some(log) = &mut self.log {
-            log.add(&end, &self.plan.command(seq))?;
+            log.add(&end, &self.plan.command(id))?;
         }
         let counts = &mut self.state.counts;
         counts.waiting = counts.waiting.saturating_sub(1);
         *counts.of_mut(if exit.is_success() { TaskState::Finished } else { TaskState::Failed }) += 1;
-        self.print(seq, id, exit.is_success(), out).await?;
+        self.print(id, exit.is_success(), out).await?;
         self.check_halt().await
     }
 
-    /// Submits a task that failed once more, if it may run once more.
-    async fn runs_again(&mut self, seq: u32) -> anyhow::Result<bool> {
-        let runs = self.state.runs.entry(seq).or_insert(1);
-        if *runs >= self.retries {
-            return Ok(false);
-        }
-        *runs += 1;
-        let further = u32::try_from(self.state.again.len()).unwrap_or(u32::MAX);
-        let Some(id) = self.plan.count.checked_add(1).and_then(|first| first.checked_add(further)) else {
-            return Ok(false);
-        };
-        self.state.again.insert(id, seq);
-        let submit = self.plan.submit(self.job, &[(id, seq)], self.profile.clone(), self.spec.clone())?;
-        match self.server.call(ClientRequest::Submit(Box::new(submit))).await? {
-            ClientReply::Submitted { .. } => Ok(true),
-            other => Err(unexpected(other).into()),
-        }
-    }
-
     async fn check_halt(&mut self) -> anyhow::Result<()> {
-        let failed = self.state.counts.failed;
-        if self.max_fails.is_some_and(|max| failed > u64::from(max)) && !self.state.halted {
-            return self
-                .halt(How::Now, &format!("--max-fails: {failed} tasks have failed"), "hq run --max-fails")
-                .await;
-        }
         let Some(halt) = self.halt.filter(|_| !self.state.halted) else { return Ok(()) };
         let counts = &self.state.counts;
         let reached = match halt.on {
@@ -245,12 +202,14 @@ impl Follow<'_> {
     }
 
     /// What a task printed, or in order what those did that have ended.
-    async fn print(&mut self, seq: u32, id: u32, ended_well: bool, out: &mut Output) -> anyhow::Result<()> {
+    async fn print(&mut self, id: u32, ended_well: bool, out: &mut Output) -> anyhow::Result<()> {
         if !self.in_order {
             return self.print_one(id, ended_well, out).await;
         }
-        self.state.waiting.insert(seq, (id, ended_well));
-        while let Some((id, well)) = self.seqs.get(self.state.printed).and_then(|seq| self.state.waiting.remove(seq)) {
+        self.state.waiting.insert(id, ended_well);
+        while let Some(id) = self.seqs.get(self.state.printed).copied()
+            && let Some(well) = self.state.waiting.remove(&id)
+        {
             self.print_one(id, well, out).await?;
             self.state.printed += 1;
         }
@@ -259,7 +218,7 @@ impl Follow<'_> {
 
     /// What is left to be printed where tasks before were cancelled.
     pub(super) async fn print_rest(&mut self, out: &mut Output) -> anyhow::Result<()> {
-        for (id, ended_well) in std::mem::take(&mut self.state.waiting).into_values() {
+        for (id, ended_well) in std::mem::take(&mut self.state.waiting) {
             self.print_one(id, ended_well, out).await?;
         }
         Ok(())

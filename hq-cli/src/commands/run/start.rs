@@ -1,7 +1,9 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 use anyhow::{Context as _, bail};
-use hq_core::{ClientReply, ClientRequest, IdList, JobId, JobSpec, OnClose, Selector, Submit};
+use hq_core::{
+    ClientReply, ClientRequest, IdList, JobId, JobSpec, JobTarget, OnClose, RetryOn, RetryRule, Selector, Submit,
+};
 use serde_json::json;
 use tempfile::TempDir;
 use tracing::warn;
@@ -48,16 +50,18 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         bail!("JSON output mode has no place for what tasks print: use --stdout (a file, or `none`) or --stream");
     }
     let outputs = outputs(&mut options, &submit_dir)?;
+    if let Some(again) = u16::try_from(args.retries - 1).ok().filter(|again| *again > 0) {
+        // Rules of the user's own go first.
+        options.retry.push(RetryRule::at_once(RetryOn::Any, again));
+    }
     let (profile, spec) = describe(&options, vec![], None, &submit_dir)?;
     let server = context.server().await?;
     // From here on something may be left behind.
     let mut signals = Signals::new()?;
 
     let name = options.name.clone().unwrap_or_else(|| "run".to_owned());
-    // The server would count runs, and not tasks.
-    let (max_fails, ours) = if args.retries == 1 { (options.max_fails, None) } else { (None, options.max_fails) };
     let job = tokio::select! {
-        job = open(&server, JobSpec { name, max_fails }) => job?,
+        job = open(&server, JobSpec { name, max_fails: options.max_fails }) => job?,
         // A first one is minded once it is known what to close.
         signal = signals.nth(2) => bail!("{signal}: the server was not waited for"),
     };
@@ -67,12 +71,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         plan: &plan,
         server: &server,
         job,
-        profile: profile.clone(),
-        spec: spec.clone(),
         outputs: outputs.as_ref().map(TempDir::path),
         log,
-        retries: args.retries,
-        max_fails: ours,
         halt: args.halt,
         bar: args.bar,
         in_order: args.keep_order,
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         let mut stream = server.subscribe(None, Some(vec![job])).await?;
         let submit = options.relations.apply(submit?);
         let profiles = submit.profiles.clone();
-        start(&server, submit, args.retries == 1).await?;
+        start(&server, submit).await?;
         warn_of_unoffered(&server, &profiles).await;
         follow.follow(&mut stream, &mut context.out).await?;
         follow.print_rest(&mut context.out).await
@@ -150,11 +150,11 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
     }
 }
 
-/// Hands the tasks over; with `close`, no more will come.
-async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
+/// Hands the tasks over; no more will come.
+async fn start(server: &Server, submit: Submit) -> anyhow::Result<()> {
     let job = submit.job.clone();
     server.submit_all(job.clone(), vec![submit]).await?;
-    if let (true, hq_core::JobTarget::Attach(job)) = (close, job) {
+    if let JobTarget::Attach(job) = job {
         server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
     }
     Ok(())
