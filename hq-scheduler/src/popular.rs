@@ -114,3 +114,36 @@ impl Scheduler {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hq_core::{JobSpec, JobTarget, Profile, Submit, TaskIds, Tick};
+
+    use super::*;
+
+    #[test]
+    fn what_was_popular_stays_so_when_its_jobs_are_forgotten() {
+        let now = Tick(1);
+        let mut core = Scheduler::new();
+        core.boot(now, "uid".into(), 0, "1".into());
+        let submit = |core: &mut Scheduler, cpus| {
+            let profile = Profile::new(Request::cpus(cpus).unwrap());
+            let target = JobTarget::New(JobSpec::default());
+            core.submit(now, Submit::array(target, TaskIds::Next(5), "program", vec![].into(), profile)).unwrap()
+        };
+        let job = submit(&mut core, 1);
+        core.cancel(now, job, None);
+        assert!(core.forget(now, job));
+        submit(&mut core, 2);
+        let counts = |core: &Scheduler| {
+            let popular = &core.mind.popular;
+            let known: Vec<u64> = popular.counts.values().copied().collect();
+            (known, popular.former.values().copied().collect::<Vec<u64>>())
+        };
+        assert_eq!(counts(&core), (vec![5], vec![5]), "the number of the class is another's");
+        assert!(core.renew_typical());
+        assert_eq!(core.mind.typical.classes().count(), 2);
+        submit(&mut core, 1);
+        assert_eq!(counts(&core), (vec![5, 10], vec![]), "it goes on");
+    }
+}

@@ -158,3 +158,59 @@ impl Classes {
         unused.into_iter().for_each(|id| drop(self.remove(id)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(cpus: u32) -> Profile {
+        Profile::new(Request::cpus(cpus).unwrap())
+    }
+
+    fn restored(classes: &Classes) -> Classes {
+        let (list, free) = classes.snapshot();
+        assert!(free.len() < classes.slots.len() || free.is_empty(), "no more numbers than there are");
+        Classes::restored(&list, &free)
+    }
+
+    #[test]
+    fn a_class_lasts_as_long_as_somebody_has_it() {
+        let mut classes = Classes::default();
+        let [a, b, c] = [1, 2, 3].map(|cpus| classes.intern(&profile(cpus), "program"));
+        assert!(classes.hold(a) && classes.release(a).is_none(), "a lane has it");
+        assert_eq!(classes.intern(&profile(1), "program"), a);
+        assert!(classes.release(a).is_none());
+        let gone = classes.release(a).unwrap();
+        assert_eq!((gone.requests.len(), classes.has(a), classes.hold(a)), (1, false, false));
+        assert!(classes.release(a).is_none(), "once");
+        assert_eq!(classes.intern(&profile(4), "program"), a, "the lowest number that is free");
+        assert!(classes.release(b).is_some() && classes.release(c).is_some());
+        assert_eq!((classes.slots.len(), classes.free.len(), classes.ids.len()), (1, 0, 1), "nothing is left of them");
+    }
+
+    #[test]
+    fn a_snapshot_keeps_the_numbers() {
+        let mut classes = Classes::default();
+        let all = [1, 2, 3, 4, 5].map(|cpus| classes.intern(&profile(cpus), "program"));
+        for gone in [0, 2] {
+            classes.release(all[gone]);
+        }
+        let mut again = restored(&classes);
+        for (cpus, kept) in [(2, 1), (4, 3), (5, 4)] {
+            assert_eq!(again.intern(&profile(cpus), "program"), all[kept]);
+        }
+        assert_eq!(again, classes, "with all who have them");
+        assert_eq!(again.intern(&profile(9), "program"), classes.intern(&profile(9), "program"));
+        let mut unused = restored(&classes);
+        unused.forget_unused();
+        assert_eq!(unused, Classes::default());
+    }
+
+    #[test]
+    fn numbers_beyond_all_classes_are_not_believed() {
+        let kept = SnapshotClass { variants: profile(1).variants, kind: "program".into(), no_backlog: false };
+        let mut classes = Classes::restored(&[kept], &[ClassId(0), ClassId(u32::MAX)]);
+        assert_eq!((classes.slots.len(), classes.free.len()), (2, 1));
+        assert_eq!(classes.intern(&profile(1), "program"), ClassId(1));
+    }
+}

@@ -10,20 +10,22 @@ use hq_scheduler::{Action, Effort, News, Scheduler};
 /// Classes of a job.
 const CLASSES: u32 = 250;
 const JOBS: u32 = 400;
+/// Of each worker: some tasks run, the others wait.
+const CPUS: [u32; 2] = [8, 4];
 /// What is remembered comes and goes within so many jobs.
 const SPAN: u32 = 20;
 
 fn cluster(placement: &str) -> Scheduler {
     let mut core = booted();
     core.set_policy(Tick(0), "priority", placement).unwrap();
-    for cpus in [200, 100] {
+    for cpus in CPUS {
         core.join(Tick(0), node(cpus)).unwrap();
     }
     drain(&mut core, Tick(0));
     core
 }
 
-/// A job of classes that nobody has seen yet, run through; and what the rounds looked at for it.
+/// A job of classes that nobody has seen yet, of which some run before it is cancelled; and what the rounds looked at for it.
 fn run_one(core: &mut Scheduler, nth: u32) -> (JobId, Effort) {
     let (now, before) = (Tick(1 + u64::from(nth) * 10), core.effort());
     let profile = |class: u32| {
@@ -35,17 +37,20 @@ fn run_one(core: &mut Scheduler, nth: u32) -> (JobId, Effort) {
     let submit =
         Submit { profiles: (0..CLASSES).map(profile).collect(), profile_of: (0..CLASSES as u16).collect(), ..submit };
     let job = core.submit(now, submit).unwrap();
-    let mut opened = drain(core, now);
-    let mut ended = 0;
-    while !opened.is_empty() {
-        ended += opened.len() as u32;
-        for (worker, grant, task) in std::mem::take(&mut opened) {
-            let ended = vec![RunEnd { task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished }];
-            core.handle_event(now, News::Report { worker, lane: LaneReport { grant, ended, started: None } });
-        }
-        opened = drain(core, now);
+    let opened = drain(core, now);
+    assert_eq!(opened.len() as u32, CPUS.iter().sum());
+    for (worker, grant, task) in &opened {
+        let lane = LaneReport { grant: *grant, ended: vec![], started: Some((*task, Span(0))) };
+        core.handle_event(now, News::Report { worker: *worker, lane });
     }
-    assert_eq!(ended, CLASSES);
+    core.cancel(now, job, None);
+    drain(core, now);
+    for (worker, grant, task) in opened {
+        let ended = vec![RunEnd { task, age: Span(0), took: Span::secs(1), outcome: Outcome::Killed }];
+        core.handle_event(now, News::Report { worker, lane: LaneReport { grant, ended, started: None } });
+    }
+    assert_eq!(drain(core, now), []);
+    assert!(core.job(job).unwrap().counts.is_terminated());
     (job, core.effort().since(before))
 }
 
