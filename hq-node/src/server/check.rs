@@ -2,6 +2,7 @@ use hq_core::{
     CrashLimit, FromWorker, IdList, JobSpec, JobTarget, LaneReport, NOTIFY_MAX, OUTPUT_MAX, OrdinalRange, Outcome,
     QueueSpec, Refusal, Submit, WorkerConfig,
 };
+use hq_scheduler::autoscale::check_queue;
 
 /// Jobs or workers that a command may name; a listing may name any number.
 const IDS_MAX: u64 = 1 << 20;
@@ -36,8 +37,9 @@ pub(super) fn ids(ids: &IdList) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A queue of allocations: what of it becomes part of scripts and paths.
+/// A queue of allocations: what it asks for, and what of it becomes part of scripts and paths. No backend hears of one that is refused.
 pub(super) fn queue(spec: &QueueSpec) -> Result<(), Refusal> {
+    check_queue(spec).map_err(|refusal| invalid(refusal.to_string()))?;
     let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     if let Some(name) = &spec.name
         && (name.is_empty() || name.len() > QUEUE_NAME_MAX || !is_plain(name) || name.starts_with(['-', '.']))

@@ -329,9 +329,16 @@ fn queues_with_words_that_no_script_can_hold_are_refused() {
             "Worker time limit cannot be larger than queue time limit",
         ),
     ] {
-        let request = ClientRequest::AddQueue { spec: Box::new(change), trial: false };
-        let refused = rig.refused(client, request).to_string();
-        assert!(refused.contains(part), "{refused}");
+        let spec = Box::new(change);
+        for request in [
+            ClientRequest::AddQueue { spec: spec.clone(), trial: false },
+            ClientRequest::AddQueue { spec: spec.clone(), trial: true },
+            ClientRequest::TryQueue(spec),
+        ] {
+            let refused = rig.refused(client, request).to_string();
+            assert!(refused.contains(part), "{refused}");
+            assert!(rig.orders.is_empty(), "a backend heard of it");
+        }
     }
     assert_eq!(queues(&mut rig, client), []);
 }

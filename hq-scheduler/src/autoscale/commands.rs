@@ -15,7 +15,7 @@ impl Autoscaler {
     /// # Errors
     /// Says what is wrong with it; nothing has changed then.
     pub fn create(&mut self, now: Tick, spec: QueueSpec) -> Result<QueueId, QueueRefusal> {
-        check(&spec)?;
+        check_queue(&spec)?;
         let queue = self.book.next_queue().ok_or_else(|| invalid("no more queue ids"))?;
         self.minds.insert(queue, Mind::default());
         self.emit(now, Fact::QueueCreated { queue, spec: Arc::new(spec) });
@@ -109,7 +109,11 @@ impl Autoscaler {
     }
 }
 
-fn check(spec: &QueueSpec) -> Result<(), QueueRefusal> {
+/// Whether a queue could be made like that.
+///
+/// # Errors
+/// [`QueueRefusal::Invalid`].
+pub fn check_queue(spec: &QueueSpec) -> Result<(), QueueRefusal> {
     if spec.backlog == 0 {
         return Err(invalid("Backlog has to be at least 1"));
     }

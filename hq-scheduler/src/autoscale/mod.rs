@@ -25,6 +25,7 @@ mod workers;
 
 pub use api::{Asked, QueueRefusal, ScaleAction, ScaleNews, ScaleOrder, ScaleStatus, Told};
 pub use book::{Allocation, Book, Queue};
+pub use commands::check_queue;
 pub use knobs::ScaleKnobs;
 pub use machine::Autoscaler;
 pub use permit::Permit;

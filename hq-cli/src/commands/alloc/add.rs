@@ -1,9 +1,10 @@
 use clap::Subcommand;
+use hq_client::CallError;
 use hq_core::{ClientReply, ClientRequest, Span};
 use tracing::{info, warn};
 
 use super::spec::Args;
-use crate::{context::Context, server::unexpected};
+use crate::{context::Context, output::WithLines, server::unexpected};
 
 /// Workers that have nothing to do for longer than that cost more than they are worth.
 const IDLE_MAX: Span = Span::secs(600);
@@ -44,7 +45,8 @@ pub(crate) async fn run(manager: Manager, context: &mut Context) -> anyhow::Resu
     }
     let trial = !args.no_dry_run;
     let server = context.server().await?;
-    let queue = match server.call(ClientRequest::AddQueue { spec: Box::new(spec), trial }).await? {
+    let request = ClientRequest::AddQueue { spec: Box::new(spec), trial };
+    let queue = match server.call(request).await.map_err(line_by_line)? {
         ClientReply::QueueAdded(queue) => queue,
         other => return Err(unexpected(other).into()),
     };
@@ -60,11 +62,21 @@ pub(crate) async fn dry_run(manager: Manager, context: &mut Context) -> anyhow::
     let (backend, args) = manager.split();
     let spec = args.spec(backend)?;
     let server = context.server().await?;
-    match server.call(ClientRequest::TryQueue(Box::new(spec))).await? {
+    match server.call(ClientRequest::TryQueue(Box::new(spec))).await.map_err(line_by_line)? {
         ClientReply::Done => tell_trial(),
         other => return Err(unexpected(other).into()),
     }
     Ok(())
+}
+
+/// What a batch system printed has lines of its own.
+fn line_by_line(error: CallError) -> anyhow::Error {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::to_owned);
+    match (lines.next(), lines.collect::<Vec<_>>()) {
+        (Some(text), lines) if !lines.is_empty() => WithLines { text, lines }.into(),
+        _ => error.into(),
+    }
 }
 
 fn tell_trial() {
