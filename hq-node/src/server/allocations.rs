@@ -137,9 +137,10 @@ impl ServerNode {
         }
     }
 
-    /// Has all allocations ended; what was not asked for yet is not asked for.
-    pub(super) fn stop_scaling(&mut self) {
-        self.scaling.machine.stop(self.now);
+    /// Has allocations ended; what was not asked for yet is not asked for. Nobody's wish is no reason to end workers that wait
+    /// for the server that follows: the journal tells it of their allocations.
+    pub(super) fn stop_scaling(&mut self, is_wanted: bool) {
+        self.scaling.machine.stop(self.now, !is_wanted && self.config.journal);
         for (after, order) in self.scaling.held.take_all() {
             if let ScaleOrder::Submit { queue, key, .. } = order {
                 let told = Told::Refused { key, error: "the server is stopping".to_owned() };

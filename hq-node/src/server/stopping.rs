@@ -35,12 +35,14 @@ impl ServerNode {
     /// come back see no more than the end of their link, and look for the server that follows.
     pub(super) fn begin_stop(&mut self, call: Option<(LinkId, RequestId)>) {
         let is_noted = matches!(self.phase, Phase::Stopping { is_noted: true, .. } | Phase::Stopped);
+        if !is_noted {
+            self.stop_scaling(call.is_some());
+        }
         if call.is_some() && !is_noted {
             self.dismiss_all();
         }
         match &mut self.phase {
             Phase::Running => {
-                self.stop_scaling();
                 let patience = if self.scaling.machine.is_quiet() { PATIENCE } else { ALLOCATIONS };
                 let until = self.now.after(patience);
                 self.phase = Phase::Stopping { calls: call.into_iter().collect(), until, is_noted: false };
