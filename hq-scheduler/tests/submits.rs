@@ -4,10 +4,10 @@ mod common;
 
 use common::booted;
 use hq_core::{
-    CancelOutcome, IdList, JobSpec, JobTarget, Ordinal, Profile, Request, Submit, TaskIds, TaskNumber, Tick,
-    idlist::Run,
+    CancelOutcome, Fact, IdList, JobId, JobSpec, JobTarget, Ordinal, Profile, Record, Refusal, Request, Submit,
+    TaskIds, TaskNumber, Tick, idlist::Run,
 };
-use hq_scheduler::Canceling;
+use hq_scheduler::{Action, Canceling, Condenser, Scheduler};
 
 fn tasks(job: JobTarget, ids: TaskIds) -> Submit {
     Submit::array(job, ids, "program", vec![].into(), Profile::new(Request::cpus(1).unwrap()))
@@ -27,6 +27,40 @@ fn a_submit_without_tasks_leaves_the_next_one_alone() {
     assert!(core.forget(Tick(5), open));
     assert_eq!(core.job(other).unwrap().counts.waiting, 3);
     assert_eq!(core.locate(Ordinal(2)), Some((other, TaskNumber(2))));
+}
+
+/// The facts so far.
+fn facts(core: &mut Scheduler, now: Tick) -> Vec<Record> {
+    let mut records = vec![];
+    while let Some(action) = core.poll_action(now) {
+        if let Action::Record(fact) = action {
+            records.push(Record { at: now, fact });
+        }
+    }
+    records
+}
+
+#[test]
+fn what_is_bound_stays_so_until_it_is_closed() {
+    let mut core = booted();
+    let mut condenser = Condenser::new();
+    let (open, closed) = (core.open(Tick(1), JobSpec::default()), core.open(Tick(1), JobSpec::default()));
+    core.bind(Tick(1), closed).unwrap();
+    core.close(Tick(1), closed);
+    assert_eq!(core.bind(Tick(1), closed), Err(Refusal::NotOpen(closed)));
+    assert_eq!(core.bind(Tick(1), JobId(9)), Err(Refusal::NoJob(JobId(9))));
+    core.bind(Tick(1), open).unwrap();
+    core.bind(Tick(1), open).unwrap();
+    let records = facts(&mut core, Tick(1));
+    assert_eq!(records.iter().filter(|record| matches!(record.fact, Fact::JobBound { .. })).count(), 2);
+    records.iter().for_each(|record| condenser.take(record).unwrap());
+    // By a snapshot as by what happened.
+    for past in [records, condenser.records()] {
+        let mut again = Scheduler::new();
+        past.iter().for_each(|record| again.replay(record).unwrap());
+        assert!(condenser.agrees_with(&again));
+        assert_eq!([open, closed].map(|job| again.job(job).unwrap().is_bound), [true, false]);
+    }
 }
 
 #[test]
