@@ -3,9 +3,18 @@ use crate::{Allocation, AllocationId, AllocationRequest, AllocatorBackend, Backe
 /// Why a trial went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// It was not taken; nothing is left behind.
+    /// It was not taken, or it was and is not there any more: nothing is left behind.
     #[error("Could not submit allocation: {}", details(.0))]
     Submit(#[source] BackendError),
+    /// Whether it was taken is not known.
+    #[error("Could not submit allocation: {}\nIt may have been taken all the same: look for a job with the key {key}", details(.error))]
+    Doubt {
+        /// The engine's name for it.
+        key: String,
+        /// What the submission came to.
+        #[source]
+        error: BackendError,
+    },
     /// It was taken and is still there.
     #[error("Could not cancel allocation {id}: {}", details(.error))]
     Cancel {
@@ -28,8 +37,24 @@ pub async fn trial(backend: &dyn AllocatorBackend, mut request: AllocationReques
     if let Some(batch) = &mut request.batch {
         batch.is_trial = true;
     }
-    let id = backend.submit(&request).await.map_err(TrialError::Submit)?;
-    match backend.cancel(&Allocation::of(&request, id.clone())).await {
+    let error = match backend.submit(&request).await {
+        Ok(id) => return end(backend, &request, id).await,
+        Err(error) if error.is_in_doubt => error,
+        Err(error) => return Err(TrialError::Submit(error)),
+    };
+    match backend.find(&request).await {
+        Ok(Some(id)) => end(backend, &request, id).await.and(Err(TrialError::Submit(error))),
+        // It may show late.
+        Ok(None) | Err(_) => Err(TrialError::Doubt { key: request.key, error }),
+    }
+}
+
+async fn end(
+    backend: &dyn AllocatorBackend,
+    request: &AllocationRequest,
+    id: AllocationId,
+) -> Result<AllocationId, TrialError> {
+    match backend.cancel(&Allocation::of(request, id.clone())).await {
         Ok(()) => Ok(id),
         Err(error) => Err(TrialError::Cancel { id, error }),
     }

@@ -151,7 +151,9 @@ fn durability_grows(case: &mut Case<'_>) {
     let heard: Vec<_> = open.heard.try_iter().collect();
     let number = |durability: &Durability| match durability {
         Durability::UpTo(seq) => *seq,
-        Durability::Failed(reason) | Durability::Trouble(reason) => panic!("{}: {reason}", case.name),
+        Durability::Failed(reason) | Durability::TakenOver(reason) | Durability::Trouble(reason) => {
+            panic!("{}: {reason}", case.name)
+        }
     };
     let numbers: Vec<_> = heard.iter().map(number).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{}: {numbers:?}", case.name);

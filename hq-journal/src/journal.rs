@@ -56,6 +56,9 @@ pub enum Durability {
     Trouble(String),
     /// Nothing more can be made safe, for this reason. Said once, and nothing after it.
     Failed(String),
+    /// The same, since somebody else has the journal now: what it says is that one's to act on, and whoever had it has to end
+    /// without another word.
+    TakenOver(String),
 }
 
 /// Hears about [`Durability`], on a thread of the journal or within an append. It must return soon, and must not call the

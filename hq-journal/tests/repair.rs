@@ -195,3 +195,51 @@ fn what_is_left_out_at_the_end_is_not_missed_later() {
     assert_eq!(recovery.next, Seq(30));
     assert_eq!(contents(&opened).last(), journal.records.get(28));
 }
+
+/// Knows no way out.
+struct Stubborn;
+
+impl Salvage for Stubborn {
+    fn lost(&mut self, seq: Seq, count: u64) -> Record {
+        All.lost(seq, count)
+    }
+
+    fn take(&mut self, seq: Seq, record: Record) -> Result<Option<Record>, String> {
+        if seq.0 < 20 { Ok(Some(record)) } else { Err("it makes no sense".to_owned()) }
+    }
+}
+
+#[test]
+fn a_repair_that_fails_leaves_all_as_it_was() {
+    let journal = journal();
+    let mut bytes = journal.bytes.clone();
+    bytes[8192..12288].fill(0);
+    journal.put(&bytes);
+    assert!(matches!(repair(&journal.path, true, &mut Stubborn), Err(RepairError::Salvage(_))));
+    let dir = journal.path.parent().unwrap();
+    let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["journal", "journal.lock"]);
+    assert_eq!(fs::read(&journal.path).unwrap(), bytes);
+}
+
+#[test]
+fn a_last_batch_that_overlaps_is_a_loss() {
+    let dir = common::fast_dir();
+    let of = |name: &str, lens: [usize; 2]| {
+        let path = dir.path().join(name);
+        let records = (0..).map(|i| submitted(i, 1, &[i as u8; 100]));
+        write(&path, &lens.map(|len| records.clone().take(len).collect::<Vec<_>>()));
+        path
+    };
+    // Records 1 to 4; then, from a journal of the same length before it, 3 to 8.
+    let (path, other) = (of("journal", [2, 2]), of("other", [2, 6]));
+    let (bytes, more) = (fs::read(&path).unwrap(), fs::read(&other).unwrap());
+    let end_of = |at: usize| at + 8 + u32::from_le_bytes(*more[at..].first_chunk().unwrap()) as usize;
+    let second = end_of(128);
+    fs::write(&path, [&bytes[..], &more[second..end_of(second)]].concat()).unwrap();
+    let Err(RepairError::Hole { losses, .. }) = repair(&path, false, &mut All) else { panic!("no loss") };
+    assert_eq!(losses.iter().map(|loss| (loss.next, loss.records)).collect::<Vec<_>>(), [(Seq(5), 0), (Seq(5), 4)]);
+    repair(&path, true, &mut All).unwrap();
+    assert_eq!(contents(&open(&path).unwrap().0).len(), 5, "one record stands for what is lost");
+}

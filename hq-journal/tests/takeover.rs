@@ -41,7 +41,7 @@ fn who_was_taken_over_calls_nothing_safe() {
         let us = Holder::this_process();
         assert_eq!((recovery.next, recovery.taken_from), (Seq(8), Some(us.clone())));
         old.append(Epoch(1), Seq(8), &[closed(1, 1)], Urgency::Now).unwrap();
-        let Durability::Failed(reason) = heard.recv().unwrap() else { panic!("it was called safe") };
+        let Durability::TakenOver(reason) = heard.recv().unwrap() else { panic!("it was called safe") };
         assert_eq!(reason, format!("the journal was taken over by {us}; this server must end"));
         let refused = old.append(Epoch(1), Seq(9), &[closed(1, 1)], Urgency::Now);
         assert_eq!(refused, Err(AppendError::TakenOver { holder: Some(us) }));
@@ -61,6 +61,6 @@ fn a_journal_that_was_moved_away_takes_nothing_more() {
     let (mut journal, _, heard) = open(Arc::new(Files), &path, false).unwrap();
     fs::rename(&path, dir.path().join("elsewhere")).unwrap();
     journal.append(Epoch(1), Seq(1), &[closed(1, 1)], Urgency::Now).unwrap();
-    let Durability::Failed(reason) = heard.recv().unwrap() else { panic!("it was called safe") };
+    let Durability::TakenOver(reason) = heard.recv().unwrap() else { panic!("it was called safe") };
     assert!(reason.contains("moved or removed"), "{reason}");
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::cluster::{Cluster, request};
 use hq_backend::{
     Allocation, AllocationStatus, AllocatorBackend, BackendErrorKind, EndCause, ExtraArg, Retry, RetryPolicy, Trace,
-    trial,
+    TrialError, trial,
 };
 use hq_backend_slurm::SlurmBackend;
 use hq_conformance::commands::{Fault, answer};
@@ -233,6 +233,18 @@ async fn what_a_trial_says_when_it_fails() {
     assert!(said.starts_with("Could not cancel allocation 1: scancel execution failed"), "{said}");
     let done = trial(&cluster.backend, request(cluster.dir.path(), "trial-2")).await.expect("a trial");
     assert_eq!((&*done.0, cluster.slurm.alive()), ("2", vec![1]));
+}
+
+#[tokio::test]
+async fn a_trial_in_doubt_leaves_nothing_behind() {
+    let cluster = Cluster::new();
+    cluster.commands.fail("sbatch", 1, Fault::HangAfter);
+    let error = trial(&cluster.backend, request(cluster.dir.path(), "a")).await.expect_err("it hung");
+    assert!(matches!(error, TrialError::Submit(_)), "{error}");
+    assert_eq!(cluster.slurm.alive(), [0; 0]);
+    cluster.commands.fail("sbatch", 1, Fault::Hang);
+    let error = trial(&cluster.backend, request(cluster.dir.path(), "b")).await.expect_err("it hung").to_string();
+    assert!(error.ends_with("It may have been taken all the same: look for a job with the key b"), "{error}");
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use hq_core::{Epoch, Fact, LinkId, Record, Refusal, Seq, Tick};
-use hq_journal::{Journal, Keep, OnCondensed, Urgency};
+use hq_journal::{AppendError, Journal, Keep, OnCondensed, Urgency};
 use hq_node::{ServerInput, ServerNode, ServerOutput};
 
-use super::{Signals, clock::Clock};
+use super::{Signals, clock::Clock, signals::JournalLost};
 
 /// The server machine with its clock and its journal.
 pub(super) struct Machine {
@@ -45,15 +45,17 @@ impl Machine {
     /// Hands on what the signals say; says whether they said anything.
     pub(super) fn hear_signals(&mut self, now: Tick) {
         // In this order, so that what became safe before the failure counts.
-        let failure = self.signals.take_journal_failure();
+        let loss = self.signals.take_journal_loss();
         let durable = self.signals.durable();
         if durable > self.durable {
             self.durable = durable;
             self.tell(now, ServerInput::Durable { seq: durable });
         }
-        if let Some(reason) = failure {
+        if let Some(JournalLost { reason, is_taken }) = loss {
             tracing::error!("{}", Refusal::JournalFailed(reason.clone()));
-            self.tell(now, ServerInput::JournalFailed { reason });
+            let news =
+                if is_taken { ServerInput::JournalTaken { reason } } else { ServerInput::JournalFailed { reason } };
+            self.tell(now, news);
         }
         if self.signals.take_interrupt() {
             self.tell(now, ServerInput::Interrupted);
@@ -117,7 +119,7 @@ impl Machine {
         let Some(journal) = &mut self.journal else { return };
         // A failed journal says so once; the machine accepts nothing more then.
         if let Err(e) = journal.append(self.epoch, first, records, Urgency::of(records)) {
-            self.signals.fail_journal(e.to_string());
+            self.signals.lose_journal(e.to_string(), matches!(e, AppendError::TakenOver { .. }));
         }
     }
 }

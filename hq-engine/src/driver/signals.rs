@@ -7,11 +7,19 @@ use hq_core::Seq;
 use hq_journal::{Durability, OnDurable};
 use tokio::sync::Notify;
 
+/// Why a journal takes nothing more.
+#[derive(Debug)]
+pub(crate) struct JournalLost {
+    pub(crate) reason: String,
+    /// Somebody else has it.
+    pub(crate) is_taken: bool,
+}
+
 /// News that need no place in a queue, since a later one stands for all earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
     durable: AtomicU64,
-    journal_failed: Mutex<Option<String>>,
+    journal_lost: Mutex<Option<JournalLost>>,
     interrupted: AtomicBool,
     wake: Notify,
 }
@@ -26,13 +34,16 @@ impl Signals {
                 signals.wake.notify_one();
             }
             Durability::Trouble(text) => tracing::warn!("{text}"),
-            Durability::Failed(reason) => signals.fail_journal(reason),
+            Durability::Failed(reason) => signals.lose_journal(reason, false),
+            Durability::TakenOver(reason) => signals.lose_journal(reason, true),
         })
     }
 
     /// Nothing more can be made safe; the first reason counts.
-    pub(crate) fn fail_journal(&self, reason: String) {
-        self.journal_failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+    pub(crate) fn lose_journal(&self, reason: String, is_taken: bool) {
+        let mut lost = self.journal_lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.get_or_insert(JournalLost { reason, is_taken });
+        drop(lost);
         self.wake.notify_one();
     }
 
@@ -46,8 +57,8 @@ impl Signals {
         Seq(self.durable.load(Ordering::Acquire))
     }
 
-    pub(crate) fn take_journal_failure(&self) -> Option<String> {
-        self.journal_failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_journal_loss(&self) -> Option<JournalLost> {
+        self.journal_lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn take_interrupt(&self) -> bool {

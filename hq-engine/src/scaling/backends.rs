@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use hq_backend::{
     Allocation, AllocationDir, AllocationEnd, AllocationId, AllocationRequest, AllocationStatus, AllocatorBackend,
-    BackendError, BackendErrorKind, TrialError, trial,
+    BackendError, BackendErrorKind, trial,
 };
 use hq_core::{QueueId, QueueSpec};
 use hq_node::{BackendNews, BackendOrder};
@@ -263,9 +263,7 @@ async fn try_once(backend: &dyn AllocatorBackend, request: AllocationRequest) ->
             }
             None
         }
-        Ok(Err(e @ (TrialError::Submit(_) | TrialError::Cancel { .. }))) => {
-            Some(format!("{e}{}", kept.unwrap_or_default()))
-        }
+        Ok(Err(e)) => Some(format!("{e}{}", kept.unwrap_or_default())),
         Err(_) => Some(format!("Could not submit allocation: {}", slow(backend, "submit"))),
     }
 }

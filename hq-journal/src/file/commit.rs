@@ -12,8 +12,8 @@ use super::{
     condense::{Exchange, Workshop},
     fresh::Fresh,
     header::{Header, NOTICE_AT, Notice},
+    names::{Names, is_named},
     queue::{Queue, Work},
-    scan::Section,
     segment::{Segment, beside, is_sealed, read_beginning},
 };
 use crate::{AppendError, CondenseError, Durability, OnDurable, storage::Storage};
@@ -62,10 +62,13 @@ impl Writer {
             };
             if let Err(error) = done {
                 workshop.queue.fail(&error);
-                if !matches!(error, AppendError::TakenOver { .. }) {
+                let news = if let AppendError::TakenOver { .. } = error {
+                    Durability::TakenOver(error.to_string())
+                } else {
                     let _ = self.active.file.set_size(self.active.end); // the next opening finds a torn tail else
-                }
-                (workshop.on_durable)(Durability::Failed(error.to_string()));
+                    Durability::Failed(error.to_string())
+                };
+                (workshop.on_durable)(news);
                 break;
             }
             if bytes.capacity() > KEPT_BYTES {
@@ -76,8 +79,6 @@ impl Writer {
         if workshop.queue.failure().is_none() {
             let notice = Notice::now(self.active.end).encode();
             let _ = self.active.file.write_at(&notice, NOTICE_AT as u64).and_then(|()| self.active.file.sync());
-            // The next one need not wait for readers that still have it open.
-            self.active.file.unlock();
         }
     }
 
@@ -107,7 +108,7 @@ impl Writer {
     /// Nothing is safe in a file that nobody would find.
     fn check_place(&self) -> Result<(), AppendError> {
         let Workshop { storage, path, .. } = &*self.workshop;
-        if storage.identity(path).ok() == self.active.file.identity().ok() {
+        if is_named(&**storage, path, &*self.active.file) {
             return Ok(());
         }
         let there = storage.open(path, crate::storage::How::Read).ok();
@@ -119,12 +120,13 @@ impl Writer {
     fn rescue(&mut self, bytes: &[u8], why: &io::Error) -> Result<(), AppendError> {
         let header = Header::new(self.active.next, self.epoch);
         let write = || {
-            let mut fresh = self.fresh("next", header)?;
+            let names = self.names()?;
+            let mut fresh = Fresh::create(&names, "next", header)?;
             fresh.write(bytes)?;
             fresh.finish(false)?;
-            Ok(fresh)
+            Ok((names, fresh))
         };
-        let result = write().map_err(Refused::AsBefore).and_then(|fresh| self.replace(fresh, header));
+        let result = write().and_then(|(names, fresh)| self.replace(&names, fresh, header));
         let again = match result {
             Ok(()) => {
                 let path = self.workshop.path.display();
@@ -143,11 +145,12 @@ impl Writer {
     fn seal(&mut self) -> Result<(), AppendError> {
         let header = Header::new(self.active.next, self.epoch);
         let make = || {
-            let mut fresh = self.fresh("next", header)?;
+            let names = self.names()?;
+            let mut fresh = Fresh::create(&names, "next", header)?;
             fresh.finish(false)?;
-            Ok(fresh)
+            Ok((names, fresh))
         };
-        match make().map_err(Refused::AsBefore).and_then(|fresh| self.replace(fresh, header)) {
+        match make().and_then(|(names, fresh)| self.replace(&names, fresh, header)) {
             Ok(()) => {
                 self.seal_at = self.workshop.segment_bytes;
                 Workshop::compact_if_it_pays(&self.workshop);
@@ -164,12 +167,15 @@ impl Writer {
         }
     }
 
-    fn fresh(&self, suffix: &str, header: Header) -> io::Result<Fresh> {
-        Fresh::create(self.workshop.storage.clone(), &self.workshop.path, suffix, header)
+    /// The right to change names, while the journal is ours.
+    fn names(&self) -> Result<Names, Refused> {
+        let names = Names::hold(&self.workshop.storage, &self.workshop.path)?;
+        self.check_place().map_err(Refused::Lost)?;
+        Ok(names)
     }
 
     /// Puts a file that goes on after the active one in its place; that one stays under a name of its own, if it has records.
-    fn replace(&mut self, fresh: Fresh, header: Header) -> Result<(), Refused> {
+    fn replace(&mut self, names: &Names, fresh: Fresh, header: Header) -> Result<(), Refused> {
         let Workshop { storage, path, .. } = &*self.workshop;
         let name = beside(path, self.active.header.first);
         let has_records = self.active.header.first < header.first;
@@ -185,8 +191,7 @@ impl Writer {
             fresh.discard();
             return Err(error.into());
         }
-        self.check_place().map_err(Refused::Lost)?;
-        fresh.rename(path)?;
+        fresh.rename(names, path)?;
         storage.sync_dir(path).map_err(|error| Refused::Lost(self.failed("sync the directory of", &error)))?;
         let next =
             Segment { path: path.clone(), file: fresh.file().clone(), header, end: fresh.end(), next: header.first };
@@ -216,29 +221,23 @@ impl Writer {
 
     /// Lets what stands for all records up to a place take the place of the active file, with what has come since.
     fn exchange(&mut self, exchange: Box<Exchange>) -> Result<(), AppendError> {
-        let Exchange { mut fresh, header, upto, answer } = *exchange;
+        let Exchange { mut fresh, header, mut upto, answer } = *exchange;
         let Workshop { storage, path, queue, .. } = &*self.workshop;
         if !Arc::ptr_eq(&upto.file, &self.active.file) {
             let _ = answer.send(Err(None)); // sealed meanwhile
             fresh.discard();
             return Ok(());
         }
-        let mut take_over = || -> Result<(), Refused> {
-            let mut rest = Section::new(upto.file.clone(), upto.end, self.active.end);
-            let mut chunk = vec![0; 1 << 16];
-            loop {
-                match io::Read::read(&mut rest, &mut chunk)? {
-                    0 => break,
-                    n => fresh.write(&chunk[..n])?,
-                }
-            }
-            fresh.finish(false)?;
-            self.check_place().map_err(Refused::Lost)?;
-            fresh.rename(path)?;
-            storage.sync_dir(path).map_err(|error| Refused::Lost(self.failed("sync the directory of", &error)))
+        let mut take_over = || -> Result<Names, Refused> {
+            fresh.catch_up(&mut upto, self.active.end)?;
+            let names = self.names()?;
+            fresh.rename(&names, path)?;
+            let synced = storage.sync_dir(path);
+            synced.map_err(|error| Refused::Lost(self.failed("sync the directory of", &error)))?;
+            Ok(names)
         };
         match take_over() {
-            Ok(()) => {
+            Ok(_names) => {
                 let (file, end) = (fresh.file().clone(), fresh.end());
                 self.active = Segment { path: path.clone(), file, header, end, next: self.active.next };
                 let mut sealed = Vec::new();

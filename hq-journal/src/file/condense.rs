@@ -18,13 +18,12 @@ use super::{
     frame,
     fresh::Fresh,
     header::{Header, VERSION},
+    names::Names,
     queue::Queue,
     read::FileRecords,
     segment::{Layout, Segment, beside},
 };
-use crate::{
-    Condense, CondenseError, Condensed, Condenser, Durability, Keep, OnCondensed, OnDurable, storage::Storage,
-};
+use crate::{CondenseError, Condensed, Condenser, Durability, Keep, OnCondensed, OnDurable, storage::Storage};
 
 /// What the threads of a journal share.
 pub(super) struct Workshop {
@@ -53,6 +52,9 @@ pub(super) struct Exchange {
 
 /// Attempts that meet a file which is sealed at that moment.
 const ATTEMPTS: u32 = 10;
+
+/// What is copied in no time, in bytes.
+const LITTLE: u64 = 1 << 20;
 
 /// Those that wait for each other.
 const THREADS_MAX: usize = 8;
@@ -131,10 +133,14 @@ impl Workshop {
             }
             let layout = self.queue.layout();
             let before = layout.segments().map(|segment| segment.end).sum();
-            let upto = layout.active.clone();
-            let Some((fresh, header)) = self.digest(layout, keep, "prune")? else {
+            let mut upto = layout.active.clone();
+            let Some((mut fresh, header)) = self.digest(layout, keep, "prune")? else {
                 return Ok(Condensed { before, after: before });
             };
+            if let Err(error) = self.catch_up(&mut fresh, &mut upto) {
+                fresh.discard();
+                return Err(CondenseError::Io(error.to_string()));
+            }
             let (answer, heard) = mpsc::channel();
             if let Err(exchange) = self.queue.exchange(Box::new(Exchange { fresh, header, upto, answer })) {
                 exchange.fresh.discard();
@@ -150,6 +156,24 @@ impl Workshop {
         Err(CondenseError::Io("it is sealed all the time".to_owned()))
     }
 
+    /// Copies what has come meanwhile, until it is so little that whoever appends need not feel the rest.
+    fn catch_up(&self, fresh: &mut Fresh, upto: &mut Segment) -> io::Result<()> {
+        for _ in 0..ATTEMPTS {
+            let active = self.queue.layout().active;
+            if !Arc::ptr_eq(&upto.file, &active.file) || active.end - upto.end < LITTLE {
+                break;
+            }
+            fresh.catch_up(upto, active.end)?;
+        }
+        Ok(())
+    }
+
+    /// The right to change names, while the journal is ours.
+    fn names(&self) -> Result<Names, CondenseError> {
+        let names = Names::hold(&self.storage, &self.path).map_err(|error| CondenseError::Io(error.to_string()))?;
+        if names.is_active(&*self.queue.layout().active.file) { Ok(names) } else { Err(CondenseError::Ending) }
+    }
+
     fn condense_sealed(&self) -> Result<(), CondenseError> {
         let mut sealed = self.queue.layout().sealed;
         let count = sealed.len();
@@ -160,8 +184,19 @@ impl Workshop {
             return Ok(());
         };
         let path = beside(&self.path, first);
-        let put = fresh.finish(true).and_then(|()| fresh.put_at(&path));
-        put.map_err(|error| CondenseError::Io(error.to_string()))?;
+        let mut put = || {
+            fresh.finish(true).map_err(io_error)?;
+            let names = self.names()?;
+            fresh.put_at(&names, &path).map_err(io_error)?;
+            Ok(names)
+        };
+        let _names = match put() {
+            Ok(names) => names,
+            Err(error) => {
+                fresh.discard();
+                return Err(error);
+            }
+        };
         let segment = Segment { path, file: fresh.file().clone(), header, end: fresh.end(), next };
         self.queue.set_layout(|layout| {
             layout.sealed.drain(..count.min(layout.sealed.len()));
@@ -173,53 +208,47 @@ impl Workshop {
 
     /// What stands for these files, in a new one; none where it would not be less.
     fn digest(&self, layout: Layout, keep: Keep, suffix: &str) -> Result<Option<(Fresh, Header)>, CondenseError> {
-        let condense = self.condenser.ok_or(CondenseError::NotKnown)?(keep);
-        let is_ending = || self.queue.is_ending();
-        digest(&self.storage, &self.path, layout, condense, suffix, &is_ending)
+        let mut condense = self.condenser.ok_or(CondenseError::NotKnown)?(keep);
+        let (first, until) = (layout.first(), layout.active.next);
+        let mut epoch = Epoch(0);
+        let mut batches = FileRecords::new(layout, Seq(0));
+        while let Some((of_batch, batch)) =
+            batches.next_batch().map_err(|error| CondenseError::Io(error.to_string()))?
+        {
+            if self.queue.is_ending() {
+                return Err(CondenseError::Ending);
+            }
+            epoch = of_batch;
+            for (seq, record) in batch {
+                condense.take(seq, record).map_err(CondenseError::History)?;
+            }
+        }
+        let records = condense.finish();
+        let count = records.len() as u64;
+        // Numbers are given for good: so many records have to have been there.
+        if count == 0 || count > until.0 - first.0 {
+            return Ok(None);
+        }
+        let header = Header { version: VERSION, first, epoch: Epoch(0), until };
+        let mut fresh = Fresh::create(&self.names()?, suffix, header).map_err(io_error)?;
+        let mut bytes = Vec::new();
+        for (n, record) in (1..).zip(&records) {
+            if self.queue.is_ending() {
+                fresh.discard();
+                return Err(CondenseError::Ending);
+            }
+            // The last one has the last number, so that what follows joins on.
+            let seq = if n == count { until.0 - 1 } else { first.0 + n - 1 };
+            bytes.clear();
+            let encoded = frame::encode(&mut bytes, epoch, Seq(seq), std::slice::from_ref(record));
+            encoded.map_err(|error| CondenseError::Io(error.to_string()))?;
+            fresh.write(&bytes).map_err(io_error)?;
+        }
+        Ok(Some((fresh, header)))
     }
 }
 
-pub(super) fn digest(
-    storage: &Arc<dyn Storage>,
-    path: &std::path::Path,
-    layout: Layout,
-    mut condense: Box<dyn Condense>,
-    suffix: &str,
-    is_ending: &dyn Fn() -> bool,
-) -> Result<Option<(Fresh, Header)>, CondenseError> {
-    let io = |error: io::Error| CondenseError::Io(error.to_string());
-    let (first, until) = (layout.first(), layout.active.next);
-    let mut epoch = Epoch(0);
-    let mut batches = FileRecords::new(layout, Seq(0));
-    while let Some((of_batch, batch)) = batches.next_batch().map_err(|error| CondenseError::Io(error.to_string()))? {
-        if is_ending() {
-            return Err(CondenseError::Ending);
-        }
-        epoch = of_batch;
-        for (seq, record) in batch {
-            condense.take(seq, record).map_err(CondenseError::History)?;
-        }
-    }
-    let records = condense.finish();
-    let count = records.len() as u64;
-    // Numbers are given for good: so many records have to have been there.
-    if count == 0 || count > until.0 - first.0 {
-        return Ok(None);
-    }
-    let header = Header { version: VERSION, first, epoch: Epoch(0), until };
-    let mut fresh = Fresh::create(storage.clone(), path, suffix, header).map_err(io)?;
-    let mut bytes = Vec::new();
-    for (n, record) in (1..).zip(&records) {
-        if is_ending() {
-            fresh.discard();
-            return Err(CondenseError::Ending);
-        }
-        // The last one has the last number, so that what follows joins on.
-        let seq = if n == count { until.0 - 1 } else { first.0 + n - 1 };
-        bytes.clear();
-        let encoded = frame::encode(&mut bytes, epoch, Seq(seq), std::slice::from_ref(record));
-        encoded.map_err(|error| CondenseError::Io(error.to_string()))?;
-        fresh.write(&bytes).map_err(io)?;
-    }
-    Ok(Some((fresh, header)))
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
+fn io_error(error: io::Error) -> CondenseError {
+    CondenseError::Io(error.to_string())
 }

@@ -1,12 +1,14 @@
 use std::{
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use super::{
     header::{HEADER_LEN, Header, Notice},
-    segment::beside,
+    names::{Names, is_named},
+    scan::Section,
+    segment::{Segment, beside},
 };
 use crate::storage::{How, Storage, StoredFile};
 
@@ -25,10 +27,14 @@ pub(super) struct Fresh {
 const CHUNK: usize = 1 << 20;
 
 impl Fresh {
-    /// A new file beside `path`.
-    pub(super) fn create(storage: Arc<dyn Storage>, path: &Path, suffix: &str, header: Header) -> io::Result<Self> {
-        let name = beside(path, suffix);
-        let file = storage.open(&name, How::Fresh)?;
+    /// A new file beside the journal, which must be one's own: whatever has that name is nobody's then.
+    pub(super) fn create(names: &Names, suffix: &str, header: Header) -> io::Result<Self> {
+        let (storage, name) = (names.storage().clone(), beside(names.path(), suffix));
+        storage.remove(&name).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+        let file = storage.open(&name, How::New)?;
         if !file.try_lock()? {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process works on the journal"));
         }
@@ -54,6 +60,20 @@ impl Fresh {
         Ok(())
     }
 
+    /// Adds what follows in another file, up to a place, and makes all of it safe.
+    pub(super) fn catch_up(&mut self, with: &mut Segment, to: u64) -> io::Result<()> {
+        let mut rest = Section::new(with.file.clone(), with.end, to);
+        let mut chunk = vec![0; 1 << 16];
+        loop {
+            match rest.read(&mut chunk)? {
+                0 => break,
+                n => self.write(&chunk[..n])?,
+            }
+        }
+        with.end = to;
+        self.finish(false)
+    }
+
     /// Makes all of it safe.
     pub(super) fn finish(&mut self, sealed: bool) -> io::Result<()> {
         self.flush()?;
@@ -63,19 +83,21 @@ impl Fresh {
     }
 
     /// Gives it its name, in place of what has it. The change is safe after this.
-    pub(super) fn put_at(&self, path: &Path) -> io::Result<()> {
-        self.rename(path)?;
+    pub(super) fn put_at(&self, names: &Names, path: &Path) -> io::Result<()> {
+        self.rename(names, path)?;
         self.storage.sync_dir(path)
     }
 
     /// The same, and not safe yet.
-    pub(super) fn rename(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn rename(&self, _: &Names, path: &Path) -> io::Result<()> {
         self.storage.rename(&self.name, path)
     }
 
-    /// Gives it up.
+    /// Gives it up. By now another process may have a file of that name.
     pub(super) fn discard(self) {
-        let _ = self.storage.remove(&self.name);
+        if is_named(&*self.storage, &self.name, &*self.file) {
+            let _ = self.storage.remove(&self.name);
+        }
     }
 
     pub(super) fn file(&self) -> &Arc<dyn StoredFile> {

@@ -104,6 +104,8 @@ impl FileJournal {
             let _ = thread.join(); // a panic of it has failed the queue
         }
         self.workshop.join();
+        // Nobody works on the files any more, and the next one need not wait for readers that still have this one open.
+        self.workshop.queue.layout().active.file.unlock();
         self.workshop.queue.failure().map_or(Ok(()), |error| Err(CloseError { reason: error.to_string() }))
     }
 }

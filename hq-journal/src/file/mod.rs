@@ -1,5 +1,5 @@
 //! The journal in files: `header` and `frame` are the format, `scan` and `flip` find out what is whole, `segment` which files
-//! belong together; `open` and `recover` make them ready, `queue` and `commit` write, `condense` makes less of them, `read`
+//! belong together; `open` and `recover` make them ready, `names` says who may change which file has which name, `queue` and `commit` write, `condense` makes less of them, `read`
 //! reads, `look` reads what is in use, `repair` saves what can be saved.
 
 mod commit;
@@ -10,6 +10,7 @@ mod fresh;
 mod header;
 mod journal;
 mod look;
+mod names;
 mod open;
 mod queue;
 mod read;

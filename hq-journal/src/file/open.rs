@@ -12,6 +12,7 @@ use super::{
     FileOptions, frame,
     fresh::Fresh,
     header::{HEADER_LEN, Header, NOTICE_AT, Notice, VERSION},
+    names::Names,
     read::FileRecords,
     recover::{TornTail, cut_tail},
     scan::{Flaw, scan},
@@ -48,7 +49,9 @@ pub(super) const LEFTOVERS: [&str; 5] = ["next", "prune", "compact", "upgrade", 
 
 pub(super) fn open(storage: &Arc<dyn Storage>, path: &Path, options: &FileOptions) -> Result<Opened, OpenError> {
     let failed = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
-    let (mut file, taken_from) = lock(&**storage, path, options.takeover)?;
+    // To the end: nothing of what is found here changes before it counts.
+    let names = Names::hold(storage, path).map_err(failed("open"))?;
+    let (mut file, taken_from) = lock(&names, options.takeover)?;
     let known = subject(path, &file)?;
     let first = known.as_ref().map(|subject| subject.header.first);
     // Without an active file nobody knows how far the sealed ones go.
@@ -77,7 +80,7 @@ pub(super) fn open(storage: &Arc<dyn Storage>, path: &Path, options: &FileOption
             let torn = cut.transpose().map_err(failed("repair"))?;
             let header = Header::new(Seq(1), Epoch(0));
             // By a rename: a crash must not leave a file whose header is not whole.
-            file = create(storage, path, header).map_err(failed("create"))?;
+            file = create(&names, header).map_err(failed("create"))?;
             (header, None, torn)
         }
     };
@@ -85,7 +88,7 @@ pub(super) fn open(storage: &Arc<dyn Storage>, path: &Path, options: &FileOption
         found.map_or((HEADER_LEN as u64, header.first, before.epoch), |scan| (scan.end, scan.next, scan.epoch));
     if header.version != VERSION {
         let old = Segment { path: path.to_owned(), file: file.clone(), header, end, next };
-        (file, header, end) = upgrade(storage, old)?;
+        (file, header, end) = upgrade(&names, old)?;
     } else {
         file.write_at(&Notice::now(end).encode(), NOTICE_AT as u64).map_err(failed("write"))?;
         // What a killed process wrote and did not sync is in the file's cache only: it counts as safe from here on.
@@ -98,42 +101,36 @@ pub(super) fn open(storage: &Arc<dyn Storage>, path: &Path, options: &FileOption
     Ok(Opened { layout, recovery })
 }
 
-fn create(storage: &Arc<dyn Storage>, path: &Path, header: Header) -> io::Result<Arc<dyn StoredFile>> {
-    let mut fresh = Fresh::create(storage.clone(), path, "next", header)?;
+fn create(names: &Names, header: Header) -> io::Result<Arc<dyn StoredFile>> {
+    let mut fresh = Fresh::create(names, "next", header)?;
     fresh.finish(false)?;
-    fresh.put_at(path)?;
+    fresh.put_at(names, names.path())?;
     Ok(fresh.file().clone())
 }
 
 /// The file under lock, and who had it before.
-fn lock(
-    storage: &dyn Storage,
-    path: &Path,
-    takeover: bool,
-) -> Result<(Arc<dyn StoredFile>, Option<Holder>), OpenError> {
+fn lock(names: &Names, takeover: bool) -> Result<(Arc<dyn StoredFile>, Option<Holder>), OpenError> {
+    let path = names.path();
     let failed = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
-    loop {
-        let file = storage.open(path, How::Write).map_err(failed("open"))?;
-        if !file.try_lock().map_err(failed("lock"))? {
-            let holder = read_beginning(path, &*file)?.1.map(|notice| notice.holder);
-            if takeover {
-                return Ok((take_over(storage, path, &file).map_err(failed("take over"))?, holder));
-            }
-            return Err(OpenError::Held { path: path.to_owned(), holder });
-        }
-        // Its holder may have put another file in its place before it ended.
-        if storage.identity(path).ok() == file.identity().ok() {
-            return Ok((file, None));
-        }
+    let file = names.storage().open(path, How::Write).map_err(failed("open"))?;
+    if file.try_lock().map_err(failed("lock"))? {
+        return Ok((file, None));
     }
+    let holder = read_beginning(path, &*file)?.1.map(|notice| notice.holder);
+    if !takeover {
+        return Err(OpenError::Held { path: path.to_owned(), holder });
+    }
+    Ok((take_over(names, &file).map_err(failed("take over"))?, holder))
 }
 
 /// Puts a copy in the place of a file that another process has locked. That one sees it before it calls anything safe.
-fn take_over(storage: &dyn Storage, path: &Path, old: &Arc<dyn StoredFile>) -> io::Result<Arc<dyn StoredFile>> {
+fn take_over(names: &Names, old: &Arc<dyn StoredFile>) -> io::Result<Arc<dyn StoredFile>> {
+    let (storage, path) = (names.storage(), names.path());
     let name = beside(path, "takeover");
-    let file = storage.open(&name, How::Fresh)?;
+    let _ = storage.remove(&name);
+    let file = storage.open(&name, How::New)?;
     if !file.try_lock()? {
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process does so at this moment"));
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process has the copy"));
     }
     copy(&**old, &*file, 0)?;
     file.sync()?;
@@ -159,13 +156,13 @@ fn copy(from: &dyn StoredFile, to: &dyn StoredFile, mut at: u64) -> io::Result<(
 }
 
 /// Writes a file of an earlier format anew, in the present one.
-fn upgrade(storage: &Arc<dyn Storage>, old: Segment) -> Result<(Arc<dyn StoredFile>, Header, u64), OpenError> {
+fn upgrade(names: &Names, old: Segment) -> Result<(Arc<dyn StoredFile>, Header, u64), OpenError> {
     let path = old.path.clone();
     let failed = |action| move |source| OpenError::Io { action, path: path.clone(), source };
     let header = Header { version: VERSION, ..old.header };
     let (path, next) = (old.path.clone(), old.next);
     let write = || -> io::Result<Fresh> {
-        let mut fresh = Fresh::create(storage.clone(), &path, "upgrade", header)?;
+        let mut fresh = Fresh::create(names, "upgrade", header)?;
         let mut records = FileRecords::new(Layout { sealed: vec![], active: old }, Seq(0));
         while let Some((epoch, batch)) = records.next_batch().map_err(into_io)? {
             let Some((first, _)) = batch.first() else { continue };
@@ -180,7 +177,7 @@ fn upgrade(storage: &Arc<dyn Storage>, old: Segment) -> Result<(Arc<dyn StoredFi
     };
     debug_assert!(next >= header.first);
     let fresh = write().map_err(failed.clone()("upgrade"))?;
-    fresh.put_at(&path).map_err(failed("upgrade"))?;
+    fresh.put_at(names, &path).map_err(failed("upgrade"))?;
     Ok((fresh.file().clone(), header, fresh.end()))
 }
 

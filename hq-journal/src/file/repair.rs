@@ -14,6 +14,7 @@ use super::{
     frame,
     fresh::Fresh,
     header::{HEADER_LEN, Header, VERSION},
+    names::Names,
     scan::{Flaw, Found, Frames, Scan, Subject, next_beginning, scan_on},
     segment::{beside, is_sealed, sealed_names, subject},
 };
@@ -115,6 +116,7 @@ pub fn repair(path: &Path, skip_hole: bool, salvage: &mut dyn Salvage) -> Result
         let is_there = sealed_names(&*storage, path).is_ok_and(|names| !names.is_empty());
         if is_there { Ok((0, 0)) } else { Err(error) }
     })?;
+    let names = Names::hold(&storage, path)?;
     let file = storage.open(path, How::Write)?;
     if !file.try_lock()? {
         return Err(OpenError::Held { path: path.to_owned(), holder: None }.into());
@@ -135,7 +137,7 @@ pub fn repair(path: &Path, skip_hole: bool, salvage: &mut dyn Salvage) -> Result
     if losses.is_empty() {
         return Ok(Repaired { losses, records: 0, dropped: 0, saved: vec![] });
     }
-    rewrite(&storage, path, &files, salvage)
+    rewrite(&names, &files, salvage)
 }
 
 /// All files of the journal, the active one last.
@@ -207,14 +209,22 @@ fn walk_file(
     let version = subject.header.version;
     let unknown = |reason| RepairError::Salvage(format!("a batch cannot be understood: {reason}"));
     let mut frames = Frames::new(version, subject.file.clone(), at.end, subject.len);
+    // How far batches went that were left out: if nothing else brings those records, they are lost.
+    let mut left_out = at.next;
     loop {
         if subject.limit.is_some_and(|limit| at.next >= limit) {
             return Ok(());
         }
         match frames.step()? {
+            Found::End if left_out > at.next && subject.limit.is_none() => {
+                lose(path, at, left_out, "the end of a batch that overlaps", losses, see)?;
+                at.next = left_out;
+                return Ok(());
+            }
             Found::End => return Ok(()),
             Found::Frame { head, .. } => {
                 if head.first < at.next || head.epoch < at.epoch {
+                    left_out = left_out.max(head.next());
                     lose(path, at, at.next, "a repeated or displaced batch", losses, see)?;
                 } else {
                     if !at.is_followed_by(head, subject.header.until) {
@@ -274,17 +284,13 @@ fn resume(subject: &Subject, at: &Scan) -> io::Result<Option<(u64, Seq)>> {
     Ok(None)
 }
 
-fn rewrite(
-    storage: &Arc<dyn Storage>,
-    path: &Path,
-    files: &[(PathBuf, Subject)],
-    salvage: &mut dyn Salvage,
-) -> Result<Repaired, RepairError> {
+fn rewrite(names: &Names, files: &[(PathBuf, Subject)], salvage: &mut dyn Salvage) -> Result<Repaired, RepairError> {
+    let (storage, path) = (names.storage(), names.path());
     let mut batches: Vec<u8> = Vec::new();
     let mut repaired = Repaired { losses: vec![], records: 0, dropped: 0, saved: vec![] };
     // The header names the end, which is known only when all is written.
     let draft = Header::new(Seq(1), Epoch(0));
-    let mut fresh = Fresh::create(storage.clone(), path, "repair", draft)?;
+    let mut fresh = Fresh::create(names, "repair", draft)?;
     let (mut next, mut epoch) = (Seq(1), Epoch(0));
     let mut losses = Vec::new();
     let result = walk(files, &mut losses, &mut |piece, _| {
@@ -322,6 +328,21 @@ fn rewrite(
     }
     repaired.losses = losses;
     fresh.set_header(Header { version: VERSION, until: fresh_until(next, &repaired), ..draft });
+    if let Err(error) = put(names, &mut fresh, files, &mut repaired) {
+        // Once the new file is there, whatever else failed, the damaged one has no other name.
+        if !names.is_active(&**fresh.file()) {
+            repaired.saved.iter().for_each(|saved| _ = storage.remove(saved));
+            fresh.discard();
+        }
+        return Err(error.into());
+    }
+    files.iter().filter(|(name, _)| name != path).for_each(|(name, _)| _ = storage.remove(name));
+    Ok(repaired)
+}
+
+/// Keeps the damaged files under other names, and puts the new one in the place of all.
+fn put(names: &Names, fresh: &mut Fresh, files: &[(PathBuf, Subject)], repaired: &mut Repaired) -> io::Result<()> {
+    let (storage, path) = (names.storage(), names.path());
     fresh.finish(false)?;
     let damaged: BTreeSet<&Path> = repaired.losses.iter().map(|loss| loss.path.as_path()).collect();
     for (name, _) in files.iter().filter(|(name, _)| damaged.contains(name.as_path())) {
@@ -330,9 +351,7 @@ fn rewrite(
         repaired.saved.push(saved);
     }
     storage.sync_dir(path)?;
-    fresh.put_at(path)?;
-    files.iter().filter(|(name, _)| name != path).for_each(|(name, _)| _ = storage.remove(name));
-    Ok(repaired)
+    fresh.put_at(names, path)
 }
 
 /// Up to where numbers may be left out: the last record must be there.

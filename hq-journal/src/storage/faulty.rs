@@ -147,6 +147,7 @@ impl Storage for FaultyDisk {
     fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn StoredFile>> {
         let known = self.lock().names.get(path).copied();
         let inode = match known {
+            Some(_) if how == How::New => return Err(io::ErrorKind::AlreadyExists.into()),
             Some(inode) => inode,
             None if how == How::Read => return Err(io::ErrorKind::NotFound.into()),
             None => {
@@ -159,11 +160,7 @@ impl Storage for FaultyDisk {
                 inode
             }
         };
-        let file = OpenFile { disk: self.clone(), inode, locked: Mutex::new(false) };
-        if how == How::Fresh && file.size()? > 0 {
-            file.set_size(0)?;
-        }
-        Ok(Arc::new(file))
+        Ok(Arc::new(OpenFile { disk: self.clone(), inode, locked: Mutex::new(false) }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

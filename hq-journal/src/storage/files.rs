@@ -26,7 +26,7 @@ impl Storage for Files {
         options.read(true);
         if how != How::Read {
             flags |= OFlags::NOFOLLOW;
-            options.write(true).create(true).truncate(how == How::Fresh).mode(0o600);
+            options.write(true).create(true).create_new(how == How::New).mode(0o600);
         }
         let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(|error| {
             match error.raw_os_error() {
@@ -79,7 +79,11 @@ impl Storage for Files {
     }
 
     fn identity(&self, path: &Path) -> io::Result<(u64, u64)> {
-        fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+        // A network file system asks its server what a name stands for when it is opened, and may answer from memory otherwise.
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+        let metadata = opened.and_then(|file| file.metadata()).or_else(|_| fs::symlink_metadata(path))?;
+        Ok((metadata.dev(), metadata.ino()))
     }
 }
 

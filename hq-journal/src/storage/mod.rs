@@ -63,8 +63,8 @@ pub enum How {
     Read,
     /// To be read and written; it is made if it is not there.
     Write,
-    /// To be read and written, and empty.
-    Fresh,
+    /// To be read and written; it must not be there before.
+    New,
 }
 
 /// An open file.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hq_core::{ClientReply, LinkId, QueueId, QueueSpec, Refusal, RequestId, Span, Tick, WorkerId, WorkerRuntime};
+use hq_core::{ClientReply, Fact, LinkId, QueueId, QueueSpec, Refusal, RequestId, Span, Tick, WorkerId, WorkerRuntime};
 use hq_scheduler::{
     WorkerType,
     autoscale::{Autoscaler, ScaleAction, ScaleKnobs, ScaleNews, ScaleOrder, Told},
@@ -22,7 +22,8 @@ const WAITING_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Scaling {
     pub(super) machine: Autoscaler,
-    /// Submissions whose intents are not safe yet.
+    /// Submissions whose intents are not safe yet, and cancellations by one who may have lost the journal, and with it what
+    /// is to be cancelled, without knowing it.
     held: Withheld<ScaleOrder>,
     /// Other orders of this step.
     ready: Vec<BackendOrder>,
@@ -82,6 +83,10 @@ impl ServerNode {
                 ScaleAction::Order(order @ ScaleOrder::Submit { .. }) => {
                     self.scaling.held.push(self.ledger.appended(), order);
                 }
+                ScaleAction::Order(order @ ScaleOrder::Cancel { .. }) => {
+                    self.note(Fact::FlushWanted);
+                    self.scaling.held.push(self.ledger.appended(), order);
+                }
                 ScaleAction::Order(order) => self.scaling.ready.push(BackendOrder::Scale(order)),
             }
         }
@@ -122,6 +127,9 @@ impl ServerNode {
     pub(super) fn give_orders(&mut self) {
         self.outputs.extend(self.scaling.ready.drain(..).map(ServerOutput::Backend));
         if self.ledger.failure().is_some() {
+            let held = self.scaling.held.take_all().into_iter().map(|(_, order)| order);
+            let cancels = held.filter(|order| matches!(order, ScaleOrder::Cancel { .. }));
+            self.outputs.extend(cancels.map(|order| ServerOutput::Backend(BackendOrder::Scale(order))));
             return;
         }
         while let Some(order) = self.scaling.held.pop(self.ledger.durable()) {
@@ -129,15 +137,25 @@ impl ServerNode {
         }
     }
 
-    /// Has all allocations ended; what was not asked for yet is not asked for.
-    pub(super) fn stop_scaling(&mut self) {
-        self.scaling.machine.stop(self.now);
-        for (_, order) in self.scaling.held.take_all() {
+    /// Has allocations ended; what was not asked for yet is not asked for. Nobody's wish is no reason to end workers that wait
+    /// for the server that follows: the journal tells it of their allocations.
+    pub(super) fn stop_scaling(&mut self, is_wanted: bool) {
+        self.scaling.machine.stop(self.now, !is_wanted && self.config.journal);
+        for (after, order) in self.scaling.held.take_all() {
             if let ScaleOrder::Submit { queue, key, .. } = order {
                 let told = Told::Refused { key, error: "the server is stopping".to_owned() };
                 self.scaling.machine.hear(self.now, ScaleNews { queue, told });
+            } else {
+                self.scaling.held.push(after, order);
             }
         }
+    }
+
+    /// Nothing is asked of any backend any more.
+    pub(super) fn drop_orders(&mut self) {
+        self.scaling.held.take_all();
+        self.scaling.ready.clear();
+        self.outputs.retain(|output| !matches!(output, ServerOutput::Backend(_)));
     }
 
     /// A backend says this.

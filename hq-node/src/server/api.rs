@@ -80,6 +80,12 @@ pub enum ServerInput {
         /// Why, in one line.
         reason: String,
     },
+    /// Another server has the journal, and with it the workers and allocations: this one ends at once, as if it had been
+    /// killed, and tells nobody to do anything.
+    JournalTaken {
+        /// By whom, in one line.
+        reason: String,
+    },
     /// A backend says this.
     Backend(BackendNews),
     /// The process was told to end: as after [`ClientRequest::StopServer`](hq_core::ClientRequest::StopServer).

@@ -1,6 +1,9 @@
 use hq_core::{ClientReply, Fact, LinkId, LossReason, Refusal, RequestId, Span, Tick};
 
-use super::{ServerNode, ServerOutput, worker_session::SessionState};
+use super::{
+    ServerNode, ServerOutput,
+    worker_session::{SessionState, WorkerSession},
+};
 
 /// How long a stopping server waits for its journal.
 const PATIENCE: Span = Span::secs(5);
@@ -32,12 +35,14 @@ impl ServerNode {
     /// come back see no more than the end of their link, and look for the server that follows.
     pub(super) fn begin_stop(&mut self, call: Option<(LinkId, RequestId)>) {
         let is_noted = matches!(self.phase, Phase::Stopping { is_noted: true, .. } | Phase::Stopped);
+        if !is_noted {
+            self.stop_scaling(call.is_some());
+        }
         if call.is_some() && !is_noted {
             self.dismiss_all();
         }
         match &mut self.phase {
             Phase::Running => {
-                self.stop_scaling();
                 let patience = if self.scaling.machine.is_quiet() { PATIENCE } else { ALLOCATIONS };
                 let until = self.now.after(patience);
                 self.phase = Phase::Stopping { calls: call.into_iter().collect(), until, is_noted: false };
@@ -45,6 +50,16 @@ impl ServerNode {
             Phase::Stopping { calls, .. } => calls.extend(call),
             Phase::Stopped => {}
         }
+    }
+
+    /// Ends at once, and leaves all as it is for the server that has the journal now: workers see no more than the end of
+    /// their link, and no allocation is ended.
+    pub(super) fn leave(&mut self) {
+        self.phase = Phase::Stopped;
+        self.is_dirty = false;
+        self.drop_orders();
+        self.workers.links.values_mut().for_each(WorkerSession::hush);
+        self.end_links();
     }
 
     /// Ends, if that is asked for and nothing is left to wait for. Workers are told to end; in the books they stay, as
@@ -90,6 +105,10 @@ impl ServerNode {
             }
             self.touched.insert(*link);
         }
+        self.end_links();
+    }
+
+    fn end_links(&mut self) {
         self.closing.extend(self.clients.links.keys());
         self.closing.extend(self.workers.links.keys());
         self.flush();

@@ -2,7 +2,7 @@
 
 use hq_core::{
     AllocationInfo, AllocationState, BatchJob, Blob, ClientReply, ClientRequest, EventKind, Fact, JobSpec, JobTarget,
-    LinkId, Profile, QueueId, QueueInfo, QueueSpec, Refusal, Request, Selector, Span, Submit, TaskIds,
+    LinkId, OnServerLost, Profile, QueueId, QueueInfo, QueueSpec, Refusal, Request, Selector, Span, Submit, TaskIds,
 };
 use hq_node::{BackendNews, BackendOrder, ServerInput};
 use hq_scheduler::autoscale::{ScaleNews, ScaleOrder, ScaleStatus, Told};
@@ -247,6 +247,68 @@ fn what_cannot_be_made_safe_is_refused() {
     refused.sort_by_key(|(id, _)| *id);
     assert_eq!(refused.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ids);
     assert!(refused.iter().all(|(_, reply)| matches!(reply, ClientReply::Refused(Refusal::JournalFailed(_)))));
+}
+
+/// Keys or ids of the allocations that were to be ended since.
+fn cancels(rig: &mut Rig) -> usize {
+    let orders = std::mem::take(&mut rig.orders);
+    orders.iter().filter(|order| matches!(order, BackendOrder::Scale(ScaleOrder::Cancel { .. }))).count()
+}
+
+fn end_queue(rig: &mut Rig, client: LinkId) {
+    rig.call(client, ClientRequest::RemoveQueue { queue: QUEUE, force: true });
+}
+
+fn end_server(rig: &mut Rig, client: LinkId) {
+    rig.call(client, ClientRequest::StopServer);
+}
+
+#[test]
+fn only_the_one_who_has_the_journal_ends_allocations() {
+    for end in [end_queue, end_server] {
+        let ended = || {
+            let (mut rig, client) = with_allocation(true, 1);
+            rig.confirms = false;
+            end(&mut rig, client);
+            assert_eq!(cancels(&mut rig), 0, "it may have lost the journal without knowing it");
+            rig
+        };
+        let mut rig = ended();
+        rig.confirms = true;
+        rig.confirm();
+        assert_eq!(cancels(&mut rig), 1);
+        let mut rig = ended();
+        rig.input(ServerInput::JournalFailed { reason: "disk full".to_owned() });
+        assert_eq!(cancels(&mut rig), 1, "it is still its own");
+        let mut rig = ended();
+        rig.input(ServerInput::JournalTaken { reason: "taken".to_owned() });
+        assert!(cancels(&mut rig) == 0 && rig.stopped, "it is another one's");
+    }
+}
+
+#[test]
+fn allocations_whose_workers_may_come_back_are_left_to_the_next_server() {
+    let stop = |rig: &mut Rig, client| rig.call(client, ClientRequest::StopServer);
+    for (journal, reconnects, ended) in [(true, true, 0), (true, false, 1), (false, true, 1)] {
+        let (mut rig, client) = with_allocation(journal, 1);
+        let job = BatchJob { manager: "slurm".to_owned(), id: "a".to_owned() };
+        rig.worker_with(1, |config| {
+            config.allocation = Some(job);
+            if reconnects {
+                config.on_server_lost = OnServerLost::Reconnect { timeout: Span::secs(60) };
+            }
+        });
+        rig.input(ServerInput::Interrupted);
+        assert_eq!(cancels(&mut rig), ended, "journal {journal}, reconnects {reconnects}");
+        if !rig.stopped {
+            stop(&mut rig, client);
+            assert_eq!(cancels(&mut rig), 0, "it is asked for once");
+        }
+    }
+    // Somebody's wish ends all, also where it comes late.
+    let (mut rig, client) = with_allocation(true, 1);
+    stop(&mut rig, client);
+    assert_eq!(cancels(&mut rig), 1);
 }
 
 #[test]

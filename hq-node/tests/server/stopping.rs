@@ -67,3 +67,20 @@ fn interrupted_is_stopped() {
     assert!(rig.stopped && rig.closed.contains(&worker.link));
     assert!(!rig.log.iter().any(|(_, record)| matches!(record.fact, Fact::WorkerLost { .. })));
 }
+
+#[test]
+fn a_server_whose_journal_was_taken_leaves_all_as_it_is() {
+    let mut rig = Rig::journaled();
+    let client = rig.client();
+    let worker = rig.worker(1);
+    rig.confirm();
+    let submitted = rig.call(client, submit(1));
+    rig.hear(worker.link); // bodies need not wait
+    let appended = rig.log.len();
+    rig.input(ServerInput::JournalTaken { reason: "taken".to_owned() });
+    let refusal = ClientReply::Refused(Refusal::JournalFailed("taken".to_owned()));
+    assert_eq!(rig.replies(client), [(submitted, refusal)]);
+    assert_eq!(rig.hear(worker.link), [], "it looks for the server that has the journal");
+    assert!(rig.stopped && [client, worker.link].iter().all(|link| rig.closed.contains(link)));
+    assert_eq!((rig.log.len(), rig.node.poll_timeout(), rig.order.last()), (appended, None, Some(&"stop")));
+}

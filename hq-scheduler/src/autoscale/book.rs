@@ -13,9 +13,22 @@ pub struct Book {
     pub(super) queues: BTreeMap<QueueId, Queue>,
     last_queue: u32,
     /// Workers that are there and live in an allocation of a queue.
-    workers: BTreeMap<WorkerId, (QueueId, u64)>,
+    workers: BTreeMap<WorkerId, Home>,
     /// Workers that are there and live in an allocation that no queue knows, or not yet.
-    strangers: BTreeMap<WorkerId, (Tick, Arc<WorkerConfig>)>,
+    strangers: BTreeMap<WorkerId, Known>,
+    /// Workers of an earlier life of the server that may come back.
+    away: BTreeMap<WorkerId, Known>,
+}
+
+/// When a worker came, and what it said of itself.
+type Known = (Tick, Arc<WorkerConfig>);
+
+/// Where a worker lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Home {
+    queue: QueueId,
+    number: u64,
+    config: Arc<WorkerConfig>,
 }
 
 /// A queue and its allocations.
@@ -149,7 +162,7 @@ impl Book {
             Fact::QueueCreated { queue, spec } => self.create(*queue, spec),
             Fact::QueueRemoved { queue } => {
                 self.queues.remove(queue);
-                self.workers.retain(|_, (known, _)| known != queue);
+                self.workers.retain(|_, home| home.queue != *queue);
             }
             Fact::QueuePaused { queue, cause } => self.change(*queue, |queue| queue.paused = Some(cause.clone())),
             Fact::QueueResumed { queue } => self.change(*queue, |queue| queue.paused = None),
@@ -178,15 +191,12 @@ impl Book {
             }
             Fact::WorkerJoined { worker, config } => self.join(at, *worker, config),
             Fact::WorkerLost { worker, reason } => self.lose(at, *worker, *reason),
-            // Those that went with the server have been there: their allocations have not failed. The backend tells what is left.
-            Fact::Boot { .. } => {
-                self.workers.clear();
-                self.strangers.clear();
-                for a in self.queues.values_mut().flat_map(|queue| queue.allocations.values_mut()) {
-                    a.had_workers |= !a.here.is_empty();
-                    a.here.clear();
+            Fact::WorkerReturned { worker, .. } => {
+                if let Some((since, config)) = self.away.remove(worker) {
+                    self.join(since, *worker, &config);
                 }
             }
+            Fact::Boot { .. } => self.part(),
             _ => {}
         }
     }
@@ -213,9 +223,20 @@ impl Book {
         all.map(|(worker, (_, config))| (*worker, Arc::clone(config))).collect()
     }
 
+    /// Whether a worker of an allocation is there that would come back to a server that follows.
+    pub(super) fn may_come_back(&self, allocation: &Allocation) -> bool {
+        let mut homes = allocation.here.keys().filter_map(|worker| self.workers.get(worker));
+        homes.any(|home| home.config.on_server_lost.reconnects())
+    }
+
+    /// What a worker of an earlier life said of itself that may come back.
+    pub(super) fn away(&self, worker: WorkerId) -> Option<Arc<WorkerConfig>> {
+        self.away.get(&worker).map(|(_, config)| Arc::clone(config))
+    }
+
     /// The allocation that a worker which is there lives in.
     pub fn of_worker(&self, worker: WorkerId) -> Option<(QueueId, u64)> {
-        self.workers.get(&worker).copied()
+        self.workers.get(&worker).map(|home| (home.queue, home.number))
     }
 
     /// The allocation that a batch job is: of those with its id one that has not ended, else the latest, since ids come back.
@@ -279,13 +300,31 @@ impl Book {
         };
         if let Some(allocation) = self.queues.get_mut(&queue).and_then(|queue| queue.allocations.get_mut(&number)) {
             allocation.here.insert(worker, at);
-            self.workers.insert(worker, (queue, number));
+            self.workers.insert(worker, Home { queue, number, config: Arc::clone(config) });
         }
     }
 
+    /// The server ends: its workers have been there, so that their allocations have not failed, and may be still. The backend
+    /// tells what is left, or they do.
+    fn part(&mut self) {
+        let mut parted = std::mem::take(&mut self.strangers);
+        let homes = std::mem::take(&mut self.workers);
+        for a in self.queues.values_mut().flat_map(|queue| queue.allocations.values_mut()) {
+            a.had_workers |= !a.here.is_empty();
+            for (worker, since) in std::mem::take(&mut a.here) {
+                parted.extend(homes.get(&worker).map(|home| (worker, (since, Arc::clone(&home.config)))));
+            }
+        }
+        parted.retain(|_, (_, config)| config.on_server_lost.reconnects());
+        self.away.append(&mut parted);
+    }
+
     fn lose(&mut self, at: Tick, worker: WorkerId, reason: LossReason) {
+        if let Some((since, config)) = self.away.remove(&worker) {
+            self.join(since, worker, &config); // it was there, and is not any more
+        }
         self.strangers.remove(&worker);
-        let Some((queue, number)) = self.workers.remove(&worker) else { return };
+        let Some(Home { queue, number, .. }) = self.workers.remove(&worker) else { return };
         if let Some(allocation) = self.queues.get_mut(&queue).and_then(|queue| queue.allocations.get_mut(&number))
             && let Some(since) = allocation.here.remove(&worker)
         {

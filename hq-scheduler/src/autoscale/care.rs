@@ -48,6 +48,8 @@ pub(super) struct Find {
     pub(super) at: Option<Tick>,
     /// How often it was not there.
     pub(super) misses: u32,
+    /// Until then it may still be asked for, by a command that an earlier server began: that it is missing proves nothing.
+    pub(super) until: Tick,
     /// Why its fate is not known.
     pub(super) why: String,
 }

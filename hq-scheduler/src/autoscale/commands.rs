@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use hq_core::{AllocationState, Fact, PauseCause, QueueId, QueueSpec, Span, Tick};
 
-use super::{Autoscaler, QueueRefusal, care::Mind};
+use super::{Autoscaler, Queue, QueueRefusal, care::Mind};
 
 /// Workers of one allocation at most.
 const WORKERS_MAX: u32 = 65_536;
@@ -76,11 +76,10 @@ impl Autoscaler {
         Ok(())
     }
 
-    /// Asks for nothing more, and has all that there is ended. It is over once it [is quiet](Self::is_quiet).
-    pub fn stop(&mut self, now: Tick) {
-        if std::mem::replace(&mut self.is_stopping, true) {
-            return;
-        }
+    /// Asks for nothing more, and has all that there is ended; where it `leaves` some to a server that follows, not those in
+    /// which a worker waits for that one. It is over once it [is quiet](Self::is_quiet).
+    pub fn stop(&mut self, now: Tick, leaves: bool) {
+        self.is_stopping = true;
         let queues: Vec<QueueId> = self.minds.keys().copied().collect();
         for queue in queues {
             if let Some(mind) = self.minds.get_mut(&queue) {
@@ -89,7 +88,10 @@ impl Autoscaler {
                     find.at = find.at.map(|_| now);
                 }
             }
-            self.cancel_all(now, queue);
+            let known = self.book.queue(queue).into_iter().flat_map(Queue::active);
+            let ended = known.filter(|(_, a)| a.id.is_some() && !(leaves && self.book.may_come_back(a)));
+            let ended: Vec<u64> = ended.map(|(number, _)| number).collect();
+            ended.into_iter().for_each(|number| self.cancel(now, queue, number));
             self.look_after(now);
         }
     }
@@ -102,7 +104,7 @@ impl Autoscaler {
         }
     }
 
-    fn open(&self, queue: QueueId) -> Result<&super::Queue, QueueRefusal> {
+    fn open(&self, queue: QueueId) -> Result<&Queue, QueueRefusal> {
         self.book.queue(queue).filter(|known| !known.is_closing).ok_or(QueueRefusal::NotFound(queue))
     }
 }

@@ -13,6 +13,9 @@ use super::{
     permit::ARRIVAL,
 };
 
+/// What an earlier server had begun to ask for has been asked for by then.
+const COMMAND: Span = Span::secs(150);
+
 /// Decides how many allocations each queue asks for.
 #[derive(Debug, Default)]
 pub struct Autoscaler {
@@ -56,8 +59,13 @@ impl Autoscaler {
             }
             for (number, _) in queue.active().filter(|(_, a)| a.id.is_none()) {
                 let why = "the server ended while it was being asked for".to_owned();
-                mind.cares
-                    .insert(number, Care { find: Some(Find { at: Some(now), misses: 0, why }), ..Care::default() });
+                mind.cares.insert(
+                    number,
+                    Care {
+                        find: Some(Find { at: Some(now), misses: 0, until: now.after(COMMAND), why }),
+                        ..Care::default()
+                    },
+                );
             }
             mind.retry_at = matches!(queue.paused, Some(PauseCause::Allocations(_))).then_some(now);
             mind

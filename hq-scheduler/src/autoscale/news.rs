@@ -118,7 +118,7 @@ impl Autoscaler {
         match &mut care.find {
             // The look itself has failed.
             Some(find) => find.at = (!self.is_stopping).then(|| now.after(FIND_AGAIN)),
-            find => *find = Some(Find { at: Some(now.after(wait)), misses: 0, why: error }),
+            find => *find = Some(Find { at: Some(now.after(wait)), misses: 0, until: now, why: error }),
         }
         if self.is_stopping && care.find.as_ref().is_some_and(|find| find.at.is_none()) {
             care.find = None;
@@ -134,7 +134,7 @@ impl Autoscaler {
         else {
             return;
         };
-        find.misses += 1;
+        find.misses += u32::from(now >= find.until);
         if find.misses >= MISSES || self.is_stopping {
             let error = find.why.clone();
             self.refused(now, queue, key, error);

@@ -14,8 +14,21 @@ impl Autoscaler {
                 self.book.apply(now, fact);
                 self.worker_came(now, *worker, config);
             }
+            Fact::WorkerReturned { worker, .. } => {
+                let config = self.book.away(*worker);
+                if let Some(config) = &config {
+                    self.take_back(now, config);
+                }
+                self.book.apply(now, fact);
+                if let Some(config) = &config {
+                    self.worker_came(now, *worker, config);
+                }
+            }
             Fact::WorkerLost { worker, .. } => {
-                let place = self.book.of_worker(*worker);
+                let place = self.book.of_worker(*worker).or_else(|| {
+                    let config = self.book.away(*worker)?;
+                    self.book.find(config.allocation.as_ref()?)
+                });
                 self.book.apply(now, fact);
                 if let Some((queue, number)) = place {
                     self.worker_went(now, queue, number);

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hq_core::{
-    AllocationState, BatchJob, Fact, JobSpec, JobTarget, LossReason, PauseCause, Profile, QueueId, QueueSpec, Span,
-    Submit, TaskIds, Tick, WorkerConfig, WorkerId, WorkerResources,
+    AllocationState, BatchJob, Fact, JobSpec, JobTarget, LossReason, OnServerLost, PauseCause, Profile, QueueId,
+    QueueSpec, Span, Submit, TaskIds, Tick, WorkerConfig, WorkerId, WorkerResources,
 };
 use hq_scheduler::{
     Action, News, Scheduler,
@@ -38,7 +38,8 @@ pub(crate) fn spec_of(text: &str) -> QueueSpec {
 fn worker(cpus: &str, allocation: Option<&str>) -> WorkerConfig {
     let resources = WorkerResources::new(defs_of(cpus), vec![]).unwrap();
     let allocation = allocation.map(|id| BatchJob { manager: "TEST".to_owned(), id: id.to_owned() });
-    WorkerConfig { allocation, ..WorkerConfig::new("w", resources) }
+    let on_server_lost = OnServerLost::Reconnect { timeout: Span::secs(300) };
+    WorkerConfig { allocation, on_server_lost, ..WorkerConfig::new("w", resources) }
 }
 
 /// What the backend says to submissions.
@@ -123,6 +124,8 @@ impl Rig {
                 _ => LossReason::Stopped,
             };
             self.core.handle_event(self.now, News::WorkerLost { worker: WorkerId(worker.parse().unwrap()), reason });
+        } else if let Some(worker) = step.strip_prefix("back:") {
+            self.core.take_back(self.now, WorkerId(worker.parse().unwrap()), &[], &[]).expect("it is awaited");
         } else if let Some((id, status)) = step.split_once('=') {
             self.backend_says(id, status);
         } else {
@@ -139,8 +142,12 @@ impl Rig {
                 }
                 "lying" => self.is_lying = true,
                 "honest" => self.is_lying = false,
-                "stop" => self.machine.stop(self.now),
+                "stop" | "leave" => self.machine.stop(self.now, step == "leave"),
                 "restart" => self.restart(),
+                "boot" => {
+                    self.restart();
+                    self.core.boot(self.now, "uid".into(), 0, "1".into());
+                }
                 tasks => self.submit(tasks),
             }
         }

@@ -158,7 +158,7 @@ impl Rig {
                 again.boot(self.now, "uid");
                 self.machine = again;
             }
-            Heard::Stop => self.machine.stop(self.now),
+            Heard::Stop => self.machine.stop(self.now, false),
             _ => {}
         }
         Ok(())
