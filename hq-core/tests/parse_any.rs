@@ -2,7 +2,7 @@
 
 use hq_core::{
     Amount, CouplingItem, IdList, IdListError, Quantity, Request, ResourceDef, ResourceEntry, ResourceName,
-    ResourceParseError, Span, WorkerResources, placeholder::Placeholders,
+    ResourceParseError, RetryRule, Span, WorkerResources, placeholder::Placeholders,
 };
 use proptest::{collection::vec, prelude::*, sample::select, test_runner::RngSeed};
 
@@ -54,6 +54,30 @@ const PIECES: [&str; 44] = [
     "1h",
 ];
 
+/// Pieces of rules.
+const RULES: [&str; 20] = [
+    "exit",
+    "oom",
+    "any",
+    "crash",
+    "start",
+    "=",
+    ":",
+    "..",
+    "-",
+    ",",
+    "1",
+    "75",
+    "256",
+    "0",
+    "unlimited",
+    "10s",
+    "5m",
+    "1h",
+    " ",
+    "é",
+];
+
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![".*", vec(select(PIECES.to_vec()), 0..12).prop_map(|pieces| pieces.concat())]
 }
@@ -85,6 +109,16 @@ proptest! {
             prop_assert!(error.text.is_char_boundary(error.at));
         }
         drop(ResourceName::new(&text));
+    }
+
+    #[test]
+    fn rules_of_retry(parts in vec(select(RULES.to_vec()), 0..9), text in texts()) {
+        for text in [parts.concat(), text] {
+            match RetryRule::parse(&text) {
+                Ok(rule) => prop_assert_eq!(RetryRule::parse(&rule.to_string()), Ok(rule)),
+                Err(error) => prop_assert!(text.is_char_boundary(error.at), "{} in {:?}", error.at, text),
+            }
+        }
     }
 
     #[test]

@@ -273,23 +273,21 @@ mod tests {
             text += &format!(" `{}` {:?}", spec.name, spec.max_fails);
         }
         for index in 0..submit.ids.count() {
-            let on: Vec<_> = submit.deps.of(index).map(|(on, kind)| format!("{on}{}", mark(kind))).collect();
+            let edge = |(on, kind)| match kind {
+                DepKind::Success => format!("{on}"),
+                DepKind::AnyEnd => format!("any {on}"),
+                DepKind::Failure => format!("failed {on}"),
+            };
+            let on: Vec<_> = submit.deps.of(index).map(edge).collect();
             let entry = match body(submit) {
                 Body::Array(_) => String::from_utf8_lossy(submit.parts.get(index)).into_owned(),
                 _ => String::new(),
             };
             let needs: Vec<_> = submit.profile(index).variants.iter().map(request).collect();
-            text += &format!(" [{entry}{} {}]", on.join(","), needs.join(" or "));
+            let rules = submit.profile(index).retry.iter().map(|rule| format!(" retry {rule}"));
+            text += &format!(" [{entry}{} {}{}]", on.join(","), needs.join(" or "), rules.collect::<String>());
         }
         text + &warnings.iter().map(|warning| format!(" WARN {warning}")).collect::<String>()
-    }
-
-    const fn mark(kind: hq_core::DepKind) -> &'static str {
-        match kind {
-            hq_core::DepKind::Success => "",
-            hq_core::DepKind::AnyEnd => "?",
-            hq_core::DepKind::Failure => "!",
-        }
     }
 
     fn request(request: &hq_core::Request) -> String {
@@ -355,6 +353,7 @@ mod tests {
             time_limit = "1m 30s"
             priority = -5
             crash_limit = "never-restart"
+            retry = "start:3"
             "#,
             None,
         )
@@ -379,6 +378,7 @@ mod tests {
             time_limit: Some(hq_core::Span::secs(90)),
             crash_limit: hq_core::CrashLimit::NeverRestart,
             task_dir: true,
+            retry: vec![hq_core::RetryRule::parse("start:3").expect("a rule")],
             ..Profile::new(hq_core::Request::cpus(1).expect("a request"))
         };
         assert_eq!(submit.profiles, [profile]);

@@ -167,6 +167,7 @@ fn a_worker_may_leave_but_not_say_what_only_the_server_knows() {
     for (said, booked) in [
         (LossReason::TimeLimitReached, LossReason::TimeLimitReached),
         (LossReason::IdleTimeout, LossReason::IdleTimeout),
+        (LossReason::Interrupted, LossReason::Interrupted),
         (LossReason::Stopped, LossReason::ConnectionLost),
         (LossReason::ServerEnded, LossReason::ConnectionLost),
     ] {

@@ -98,3 +98,14 @@ fn interrupted_and_out_of_time_while_waiting_for_the_last_runs() {
     assert_eq!(waiting().input(WorkerInput::Interrupted), ["leave 1/5", "exit Interrupted"]);
     assert_eq!(waiting().pass_all(9_000), ["5000 leave 1/5", "5000 exit TimeLimit"]);
 }
+
+/// W2: what the batch system takes away is no crash of what ran there.
+#[test]
+fn a_signal_to_a_worker_in_a_batch_job_is_told() {
+    let job = hq_core::BatchJob { manager: "Slurm".to_owned(), id: "7".to_owned() };
+    for (allocation, said) in [(None, &[][..]), (Some(job), &["leaving CONNECTION LOST"])] {
+        let mut rig = Rig::up_with(|config| config.allocation = allocation);
+        rig.tell([open(1, 5, 1)]);
+        assert_eq!(rig.input(WorkerInput::Interrupted), [said, &["leave 1/5", "exit Interrupted"]].concat());
+    }
+}
