@@ -274,9 +274,9 @@ mod tests {
         }
         for index in 0..submit.ids.count() {
             let edge = |(on, kind)| match kind {
-                DepKind::Success => format!("{on}"),
-                DepKind::AnyEnd => format!("any {on}"),
-                DepKind::Failure => format!("failed {on}"),
+                hq_core::DepKind::Success => format!("{on}"),
+                hq_core::DepKind::AnyEnd => format!("any {on}"),
+                hq_core::DepKind::Failure => format!("failed {on}"),
             };
             let on: Vec<_> = submit.deps.of(index).map(edge).collect();
             let entry = match body(submit) {
