@@ -1,7 +1,8 @@
 //! Workers that lose their links and come back.
 
 use hq_core::{
-    Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, TaskState, Tick, ToWorker, WorkerId,
+    Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, RunId, TaskState, Tick, ToWorker,
+    WorkerId,
 };
 
 use crate::{
@@ -45,7 +46,7 @@ impl Scheduler {
             // Twice the same lane is not what a sound worker says: the first counts.
             let Some(held) = held.iter().find(|held| held.grant == grant) else { continue };
             let tasks = self.still_there(grant, held, reports);
-            killed.extend(held.running.map(|(task, _)| (grant, task)).filter(|(_, task)| self.is_over(*task)));
+            killed.extend(held.running.map(|(task, _)| RunId { task, grant }).filter(|run| self.is_over(run.task)));
             kept.push(KeptGrant { grant, tasks });
         }
         let mut fx = Effects::default();
@@ -61,8 +62,7 @@ impl Scheduler {
             }
         }
         self.settle(now, fx);
-        let kill = |(grant, task)| Action::Send { worker, message: ToWorker::Kill { grant, task } };
-        self.actions.extend(killed.into_iter().map(kill));
+        self.kill_on(worker, killed);
         Some(kept)
     }
 

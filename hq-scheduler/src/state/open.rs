@@ -29,7 +29,7 @@ impl State {
             tasks: TaskQueue::one(lane.task),
             running: None,
         };
-        lanes.iter().for_each(|lane| self.grants.insert(lane.grant, grant(lane)));
+        self.grants.insert_run(first, lanes.iter().map(grant));
         self.last_grant = first.n + (lanes.workers.len() - 1) as u32;
         Ok(())
     }
