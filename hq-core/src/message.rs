@@ -96,6 +96,11 @@ pub enum ToWorker {
     Forgotten,
     /// Several lanes that are alike. Since version 2.
     OpenLanes(Box<OpenLanes>),
+    /// Stop those of these tasks that run, as several [`Kill`](Self::Kill)s. Since version 2.
+    KillAll {
+        /// The tasks and their lanes.
+        runs: Vec<RunId>,
+    },
 }
 
 /// What a worker that came back may go on with.
@@ -117,10 +122,20 @@ pub struct KeptGrant {
 }
 
 impl ToWorker {
+    /// Kills these runs on one worker; nothing where there are none.
+    pub fn kill(runs: Vec<RunId>) -> Option<Self> {
+        match runs[..] {
+            [] => None,
+            [RunId { task, grant }] => Some(Self::Kill { grant, task }),
+            _ => Some(Self::KillAll { runs }),
+        }
+    }
+
     /// The first version of the protocol in which workers understand this message.
     pub const fn since(&self) -> u16 {
         match self {
-            Self::Listen { .. } | Self::Unlisten { .. } | Self::Resumed(_) | Self::Forgotten | Self::OpenLanes(_) => 2,
+            Self::Listen { .. } | Self::Unlisten { .. } | Self::Resumed(_) | Self::Forgotten => 2,
+            Self::OpenLanes(_) | Self::KillAll { .. } => 2,
             _ => 1,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Fact, GrantId, Instance, Open, Ordinal, OrdinalRange, Parts, Record, Request, Span, SubmitId, ToWorker,
-    Work, WorkRun, WorkerId,
+    Allocation, Fact, GrantId, Instance, Open, Ordinal, OrdinalRange, Parts, Record, Request, RunId, Span,
+    SubmitId, ToWorker, Work, WorkRun, WorkerId,
 };
 
 /// Lanes of one class that were opened in one go, each with one task: what as many [`Fact::GrantOpened`] say.
@@ -173,12 +173,14 @@ impl OpenLanes {
 impl ToWorker {
     /// The same, lane by lane.
     pub fn singly(self) -> impl Iterator<Item = Self> {
-        let (lanes, other) = match self {
-            Self::OpenLanes(lanes) => (Some(lanes), None),
-            other => (None, Some(other)),
+        let (lanes, runs, other) = match self {
+            Self::OpenLanes(lanes) => (Some(lanes), vec![], None),
+            Self::KillAll { runs } => (None, runs, None),
+            other => (None, vec![], Some(other)),
         };
-        let opens = lanes.into_iter().flat_map(|lanes| lanes.singly());
-        opens.map(|open| Self::Open(Box::new(open))).chain(other)
+        let opens = lanes.into_iter().flat_map(|lanes| lanes.singly()).map(|open| Self::Open(Box::new(open)));
+        let kills = runs.into_iter().map(|RunId { task, grant }| Self::Kill { grant, task });
+        opens.chain(kills).chain(other)
     }
 }
 

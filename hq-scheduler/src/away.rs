@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hq_core::{
-    ClassId, Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, TaskState, Tick, ToWorker,
+    ClassId, Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, RunId, TaskState, Tick, ToWorker,
     WorkerId,
 };
 
@@ -49,7 +49,7 @@ impl Scheduler {
             // Twice the same lane is not what a sound worker says: the first counts.
             let Some(held) = held.iter().find(|held| held.grant == grant) else { continue };
             let tasks = self.still_there(grant, held, reports);
-            killed.extend(held.running.map(|(task, _)| (grant, task)).filter(|(_, task)| self.is_over(*task)));
+            killed.extend(held.running.map(|(task, _)| RunId { task, grant }).filter(|run| self.is_over(run.task)));
             kept.push(KeptGrant { grant, tasks });
         }
         let mut fx = Effects::default();
@@ -70,8 +70,7 @@ impl Scheduler {
         }
         self.offer_backlogs(&kept);
         self.settle(now, fx);
-        let kill = |(grant, task)| Action::Send { worker, message: ToWorker::Kill { grant, task } };
-        self.actions.extend(killed.into_iter().map(kill));
+        self.kill_on(worker, killed);
         Some(kept)
     }
 

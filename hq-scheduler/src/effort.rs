@@ -12,7 +12,7 @@ pub struct Effort {
     /// How many ways were looked at, and tasks put in on trial, where too many combinations of tasks fit on workers to try all:
     /// bounded for each level of equal rank.
     pub combined: u64,
-    /// How many lanes were looked at, to call tasks back or to withdraw them.
+    /// How many lanes were looked at: to call tasks back, to withdraw them, or, where places are reserved, for what may be late.
     pub lanes: u64,
 }
 

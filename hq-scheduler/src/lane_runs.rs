@@ -29,6 +29,11 @@ impl<V: Copy + Eq> LaneRuns<V> {
         self.runs.clear();
     }
 
+    /// Lanes in order as runs of consecutive numbers: the first one, and how many.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (GrantId, u64)> + '_ {
+        self.runs.iter().map(|(start, (end, _))| (grant_of(*start), end - start))
+    }
+
     /// Lanes in order.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = GrantId> + '_ {
         self.runs.iter().flat_map(|(start, (end, _))| (*start..*end).map(grant_of))

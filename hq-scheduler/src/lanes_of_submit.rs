@@ -34,8 +34,9 @@ impl LanesOfSubmit {
         self.0.remove(&base);
     }
 
-    fn of(&self, base: Ordinal) -> impl Iterator<Item = GrantId> + '_ {
-        self.0.get(&base).into_iter().flat_map(LaneRuns::lanes)
+    /// The lanes of a submit as runs of consecutive numbers.
+    fn of(&self, base: Ordinal) -> impl Iterator<Item = (GrantId, u64)> + '_ {
+        self.0.get(&base).into_iter().flat_map(LaneRuns::runs)
     }
 }
 
@@ -81,16 +82,16 @@ impl Scheduler {
         });
     }
 
-    /// The members of `tasks` that are in lanes, in order.
-    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet) -> Vec<InLane> {
-        let (mut found, mut lanes) = (Vec::new(), 0);
+    /// Tells the members of `tasks` that are in lanes.
+    pub(crate) fn lanes_with(&mut self, tasks: &RangeSet, mut tell: impl FnMut(InLane)) {
+        let mut lanes = 0;
         // Nearly always the next lane's tasks are of the same run.
         let mut last = OrdinalRange::new(Ordinal(0), 0);
         submits_with(&self.state, tasks.iter(), |base| {
             let whole = self.state.range_of(base);
-            for grant in self.mind.lanes_of_submit.of(base) {
+            let runs = self.mind.lanes_of_submit.of(base);
+            for (grant, lane) in runs.flat_map(|(first, n)| self.state.grants.in_run(first, n)) {
                 lanes += 1;
-                let Some(lane) = self.state.grants.get(&grant) else { continue };
                 for own in lane.tasks.iter() {
                     let (start, end) = (own.start.max(whole.start), own.end().min(whole.end()));
                     if start < end {
@@ -98,9 +99,9 @@ impl Scheduler {
                         let running = lane.running;
                         let in_lane = |tasks| InLane { grant, worker: lane.worker, running, tasks };
                         if last.start <= own.start && own.end() <= last.end() {
-                            found.push(in_lane(own));
+                            tell(in_lane(own));
                         } else {
-                            found.extend(tasks.within(own).map(in_lane));
+                            tasks.within(own).map(in_lane).for_each(&mut tell);
                             last = tasks.run_of(own.start).unwrap_or(last);
                         }
                     }
@@ -108,9 +109,6 @@ impl Scheduler {
             }
         });
         self.mind.effort.lanes += lanes;
-        // Lanes that were opened together have their tasks in order already.
-        found.sort_by_key(|found| (found.tasks.start, found.grant));
-        found
     }
 }
 

@@ -70,12 +70,12 @@ impl Scheduler {
 
     /// The next thing to do. A round of placement runs in here when something has changed.
     ///
-    /// Lanes that were opened together come one by one, each with its fact and its message. Who has many of them to carry
-    /// takes [`poll_batch`](Self::poll_batch).
+    /// Lanes that were opened together, and tasks that are killed together, come one by one, each with its fact and its message.
+    /// Who has many of them to carry takes [`poll_batch`](Self::poll_batch).
     pub fn poll_action(&mut self, now: Tick) -> Option<Action> {
         match self.poll_batch(now)? {
             Action::Record(fact @ Fact::GrantsOpened(_)) => self.singles.extend(fact.singly().map(Action::Record)),
-            Action::Send { worker, message: message @ ToWorker::OpenLanes(_) } => {
+            Action::Send { worker, message: message @ (ToWorker::OpenLanes(_) | ToWorker::KillAll { .. }) } => {
                 self.singles.extend(message.singly().map(|message| Action::Send { worker, message }))
             }
             other => return Some(other),
@@ -84,7 +84,7 @@ impl Scheduler {
     }
 
     /// As [`poll_action`](Self::poll_action), but lanes that were opened together come together: as one fact, and as one
-    /// message for each worker. Both say the same.
+    /// message for each worker; and so do tasks that are killed together. Both say the same.
     pub fn poll_batch(&mut self, now: Tick) -> Option<Action> {
         if let Some(single) = self.singles.pop_front() {
             return Some(single);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{CancelOutcome, Fact, GrantId, JobId, OrdinalRange, RangeSet, Span, TaskState, Tick, ToWorker};
+use hq_core::{
+    CancelOutcome, Fact, GrantId, JobId, OrdinalRange, RangeSet, RunId, Span, TaskState, Tick, ToWorker, WorkerId,
+};
 
 use crate::{
     Action, CancelToken, Scheduler,
@@ -14,13 +16,20 @@ use crate::{
 /// How long an answer waits for backlogs to be called back.
 const PATIENCE: Span = Span::secs(2);
 
-/// Tasks in lanes, in order.
+/// Tasks in lanes.
 #[derive(Default)]
 struct Held {
     /// Those that are known to run.
-    running: Vec<InLane>,
+    running: Vec<Kill>,
     /// The others of each lane.
     backlog: BTreeMap<GrantId, Vec<OrdinalRange>>,
+}
+
+/// A task that is to be stopped where it runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kill {
+    run: RunId,
+    worker: WorkerId,
 }
 
 impl Scheduler {
@@ -76,19 +85,20 @@ impl Scheduler {
     /// What lanes have of `tasks`.
     fn held_of(&mut self, tasks: &RangeSet) -> Held {
         let mut held = Held::default();
-        for lane in self.lanes_with(tasks) {
-            let (grant, range) = (lane.grant, lane.tasks);
-            let Some(running) = lane.running.filter(|task| range.contains(*task)) else {
-                held.backlog.entry(grant).or_default().push(range);
-                continue;
+        self.lanes_with(tasks, |InLane { grant, worker, running, tasks }| {
+            let Some(task) = running.filter(|task| tasks.contains(*task)) else {
+                held.backlog.entry(grant).or_default().push(tasks);
+                return;
             };
-            held.running.push(InLane { tasks: OrdinalRange::one(running), ..lane });
-            let before = OrdinalRange::new(range.start, running.0 - range.start.0);
-            let after = OrdinalRange::new(running.plus(1), range.len - before.len - 1);
+            held.running.push(Kill { run: RunId { task, grant }, worker });
+            let before = OrdinalRange::new(tasks.start, task.0 - tasks.start.0);
+            let after = OrdinalRange::new(task.plus(1), tasks.len - before.len - 1);
             for part in [before, after].into_iter().filter(|part| part.len > 0) {
                 held.backlog.entry(grant).or_default().push(part);
             }
-        }
+        });
+        // Recalls name tasks in order.
+        held.backlog.values_mut().for_each(|tasks| tasks.sort_unstable());
         held
     }
 
@@ -113,12 +123,15 @@ impl Scheduler {
                 }
             }
         }
-        let lanes = self.lanes_with(&open);
-        self.end_these(now, &open, lanes, end, fx)
+        let mut kills: Vec<Kill> = Vec::new();
+        self.lanes_with(&open, |InLane { grant, worker, tasks, .. }| {
+            kills.extend(tasks.iter().map(|task| Kill { run: RunId { task, grant }, worker }));
+        });
+        self.end_these(now, &open, kills, end, fx)
     }
 
     /// Ends tasks, none of which has ended, and kills those that are in lanes.
-    fn end_these(&mut self, now: Tick, open: &RangeSet, lanes: Vec<InLane>, end: TaskState, fx: &mut Effects) -> u64 {
+    fn end_these(&mut self, now: Tick, open: &RangeSet, kills: Vec<Kill>, end: TaskState, fx: &mut Effects) -> u64 {
         if open.is_empty() {
             return 0;
         }
@@ -128,11 +141,24 @@ impl Scheduler {
             _ => Fact::TasksAborted { tasks: ranges },
         };
         self.emit(now, fact, fx);
-        for InLane { grant, worker, tasks, .. } in lanes {
-            let kills = tasks.iter().map(|task| Action::Send { worker, message: ToWorker::Kill { grant, task } });
-            self.actions.extend(kills);
-        }
+        self.kill(kills);
         open.len()
+    }
+
+    /// Tells each worker of all of its own.
+    fn kill(&mut self, mut kills: Vec<Kill>) {
+        // Lanes that were opened together have their tasks in order already.
+        kills.sort();
+        let workers: Vec<WorkerId> = kills.iter().map(|kill| kill.worker).collect();
+        for own in WorkerId::sorted(&workers).chunk_by(|a, b| a.0 == b.0) {
+            let Some((worker, _)) = own.first() else { continue };
+            self.kill_on(*worker, own.iter().map(|(_, at)| kills[*at].run).collect());
+        }
+    }
+
+    /// Stops these where they run.
+    pub(crate) fn kill_on(&mut self, worker: WorkerId, runs: Vec<RunId>) {
+        self.actions.extend(ToWorker::kill(runs).map(|message| Action::Send { worker, message }));
     }
 
     /// A recall was answered.

@@ -1,4 +1,4 @@
-//! Lanes that are opened together leave together, and say the same as one by one.
+//! Lanes that are opened together, and tasks that are killed together, leave together, and say the same as one by one.
 
 mod common;
 
@@ -38,8 +38,9 @@ fn live(core: &mut Scheduler, poll: fn(&mut Scheduler, Tick) -> Option<Action>) 
         let profile = Profile { priority, ..Profile::new(hq_core::Variants::new(variants).unwrap()) };
         Submit::array(JobTarget::New(JobSpec::default()), TaskIds::Next(tasks), "program", vec![1].into(), profile)
     };
+    let mut jobs = Vec::new();
     for submit in [array(9, 1, &[1]), array(6, 1, &[1]), array(5, 0, &[2, 1]), array(40, 0, &[1])] {
-        core.submit(Tick(1), submit).unwrap();
+        jobs.push(core.submit(Tick(1), submit).unwrap());
     }
     let opened = step(core, 1);
     let mut lanes = Vec::new();
@@ -65,6 +66,8 @@ fn live(core: &mut Scheduler, poll: fn(&mut Scheduler, Tick) -> Option<Action>) 
     step(core, 4);
     core.join(Tick(5), WorkerConfig::new("late", WorkerResources::cpus(8).unwrap())).unwrap();
     step(core, 5);
+    jobs.into_iter().for_each(|job| _ = core.cancel(Tick(6), job, None));
+    step(core, 6);
     steps
 }
 
@@ -85,13 +88,17 @@ fn together_and_one_by_one_are_the_same() {
     let expanded: Vec<(Tick, Vec<Action>)> =
         together.iter().map(|(at, actions)| (*at, actions.iter().cloned().flat_map(singly).collect())).collect();
     assert_eq!(expanded, one_by_one);
-    let is_batch = |action: &&Action| {
+    let of_opens = |action: &&Action| {
         matches!(action, Action::Record(Fact::GrantsOpened(_)) | Action::Send { message: ToWorker::OpenLanes(_), .. })
     };
-    let batches =
-        |steps: &[(Tick, Vec<Action>)]| steps.iter().flat_map(|(_, actions)| actions).filter(is_batch).count();
-    assert!(batches(&together) >= 4);
-    assert_eq!(batches(&one_by_one), 0);
+    let of_kills = |action: &&Action| matches!(action, Action::Send { message: ToWorker::KillAll { .. }, .. });
+    let all = |steps: &[(Tick, Vec<Action>)]| {
+        let actions = || steps.iter().flat_map(|(_, actions)| actions);
+        (actions().filter(of_opens).count(), actions().filter(of_kills).count())
+    };
+    let (opens, kills) = all(&together);
+    assert!(opens >= 4 && kills >= 2, "{opens} {kills}");
+    assert_eq!(all(&one_by_one), (0, 0));
 }
 
 /// Whether a journal has facts of either form, it tells of the same.

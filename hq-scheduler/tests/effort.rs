@@ -284,3 +284,35 @@ fn a_link_of_a_chain_takes_as_much_however_long_it_is() {
     assert_eq!(step(two, one, 1), step(eight, four, 4));
     assert!(two.ranked > one.ranked, "something is counted: {one:?}");
 }
+
+/// What a submit takes where a place is reserved for what is blocked, and so many tasks wait that would be in its way.
+fn behind_a_reservation(waiting: u32) -> Effort {
+    let mut core = Scheduler::new();
+    core.boot(Tick(0), "uid".into(), 0, "1".into());
+    core.set_policy(Tick(0), "easy-backfill", "pack").unwrap();
+    join(&mut core);
+    let array = |tasks, cpus, secs| {
+        let profile = Profile { time_limit: Some(Span::secs(secs)), ..Profile::new(Request::cpus(cpus).unwrap()) };
+        Submit::array(JobTarget::New(JobSpec::default()), TaskIds::Next(tasks), "program", vec![].into(), profile)
+    };
+    core.submit(Tick(1), array(CPUS - 1, 1, 100)).unwrap();
+    let (running, _) = round(&mut core, Tick(1), Effort::default());
+    assert_eq!(running.len() as u32, CPUS - 1);
+    for (worker, grant, task) in running {
+        let lane = LaneReport { grant, ended: vec![], started: Some((task, Span(0))) };
+        core.handle_event(Tick(2), News::Report { worker, lane });
+    }
+    core.submit(Tick(2), array(1, CPUS, 100)).unwrap();
+    core.submit(Tick(2), array(waiting, 1, 1_000)).unwrap();
+    assert_eq!(round(&mut core, Tick(2), Effort::default()).0, []);
+    let before = core.effort();
+    core.submit(Tick(2), array(1, 1, 1_000)).unwrap();
+    round(&mut core, Tick(2), before).1
+}
+
+#[test]
+fn a_reservation_costs_what_runs() {
+    let few = behind_a_reservation(1_000);
+    assert_eq!(few.lanes, u64::from(CPUS - 1), "what runs is looked at once: {few:?}");
+    assert_eq!(few, behind_a_reservation(10_000_000));
+}

@@ -93,6 +93,7 @@ fn to_worker() -> Vec<(&'static str, ToWorker)> {
         ("listen", ToWorker::Listen { job: JobId(4), session: 300, credit: 8 }),
         ("unlisten", ToWorker::Unlisten { job: JobId(4), session: 300 }),
         ("open-lanes", ToWorker::OpenLanes(Box::new(open_lanes()))),
+        ("kill-all", ToWorker::KillAll { runs: vec![RUN, RunId { task: Ordinal(300), grant: GRANT }] }),
     ]
 }
 

@@ -18,11 +18,12 @@ const CLASSES: u32 = 100;
 
 pub(crate) fn all() {
     type Row = (&'static str, fn());
-    let rows: [Row; 5] = [
+    let rows: [Row; 6] = [
         ("mixed", || first_placement("mixed sizes", |class| 1 + class % 60)),
         ("small", || first_placement("one cpu each", |_| 1)),
         ("events", single_events),
         ("idle", one_task_on_idle_workers),
+        ("together", few_of_several_priorities),
         ("priorities", many_priorities),
     ];
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
@@ -185,6 +186,24 @@ fn one_task_on_idle_workers() {
             submit(core, now, 1, 0, request(0, 1));
         })
     });
+}
+
+/// Few tasks, all of which have room: they are placed as one level (`round/together.rs`).
+fn few_of_several_priorities() {
+    for (what, priorities) in [("as many priorities", 16), ("one priority", 1)] {
+        let mut core = core();
+        for _ in 0..WORKERS {
+            core.join(Tick(0), worker()).unwrap();
+        }
+        drain(&mut core, Tick(0));
+        print(&format!("sixteen submits of one task each, of {what}"), 400, |nth| {
+            timed(&mut core, Tick(1 + nth), |core, now| {
+                for class in 0..16 {
+                    submit(core, now, 1, class as i32 % priorities, request(class, 1 + class));
+                }
+            })
+        });
+    }
 }
 
 fn many_priorities() {

@@ -240,12 +240,8 @@ impl WorkerNode {
                 }
             }
             ToWorker::Close { grant } => self.lanes.close(grant),
-            ToWorker::Kill { grant, task } => {
-                let run = RunId { task, grant };
-                if let Some(how) = self.lanes.kill(self.now, run) {
-                    self.outputs.push_back(WorkerOutput::Stop { run, how });
-                }
-            }
+            ToWorker::Kill { grant, task } => self.kill(RunId { task, grant }),
+            ToWorker::KillAll { runs } => runs.into_iter().for_each(|run| self.kill(run)),
             ToWorker::GoOn { grant } => self.lanes.go_on(grant),
             ToWorker::Ack { seq } => self.reports.ack(seq),
             ToWorker::Listen { job, session, credit } => {
@@ -260,6 +256,12 @@ impl WorkerNode {
                 self.outputs.push_back(WorkerOutput::Listen { job, session, credit: None });
             }
             ToWorker::Stop { reason } => self.stopped(reason),
+        }
+    }
+
+    fn kill(&mut self, run: RunId) {
+        if let Some(how) = self.lanes.kill(self.now, run) {
+            self.outputs.push_back(WorkerOutput::Stop { run, how });
         }
     }
 

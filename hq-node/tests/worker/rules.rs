@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use hq_core::{
     Channel, Epoch, GrantId, Instance, JobId, LossReason, OnServerLost, Open, OpenLane, OpenLanes, Ordinal, Outcome,
-    Parts, RunOutput, Span, SubmitId, ToWorker, WorkRun, idlist,
+    Parts, RunId, RunOutput, Span, SubmitId, ToWorker, WorkRun, idlist,
 };
 use hq_node::{WorkerInput, WorkerOutput};
 
@@ -119,6 +119,19 @@ fn lanes_that_are_opened_together_are_lanes_of_their_own() {
     let mut old = lane(3, 7);
     old.grant.epoch.0 -= 1;
     assert_eq!(rig.tell([together(vec![old])]), NONE, "of another boot");
+}
+
+#[test]
+fn tasks_that_are_killed_together_are_killed_one_by_one() {
+    let lanes = [open(1, 5, 2), open(2, 7, 1), open(3, 8, 1)];
+    let mut rig = Rig::up();
+    rig.tell(lanes.clone());
+    let one_by_one = rig.tell([kill(1, 5), kill(1, 6), kill(3, 8)]);
+    let runs = [(1, 5), (1, 6), (3, 8), (9, 8)].map(|(n, task)| RunId { task: Ordinal(task), grant: grant(n) });
+    let mut rig = Rig::up();
+    rig.tell(lanes);
+    assert_eq!(rig.tell([ToWorker::KillAll { runs: runs.to_vec() }]), one_by_one);
+    assert_eq!(one_by_one.len(), 2, "what waits in a backlog, or is not there, is let be");
 }
 
 #[test]

@@ -15,17 +15,21 @@ impl Scheduler {
     }
 
     /// The next such moment.
-    pub(super) fn next_move(&self, now: Tick) -> Option<Tick> {
+    pub(super) fn next_move(&mut self, now: Tick) -> Option<Tick> {
+        let delay = self.next_delay(now);
         let order = self.policies.order();
         let change = |key: &QueueKey| order.changes_at(&self.queue_view(now, *key)?);
         let changes = if order.keeps_ranks() { None } else { self.state.ready.keys().filter_map(change).min() };
-        self.next_delay(now).into_iter().chain(changes).filter(|at| now < *at).min()
+        delay.into_iter().chain(changes).filter(|at| now < *at).min()
     }
 
     /// When something is late for the sake of whose end a place is held. What is late already moves all that waits for it along.
-    fn next_delay(&self, now: Tick) -> Option<Tick> {
+    ///
+    /// Looks at all lanes, as what ends anywhere may be late: these count.
+    fn next_delay(&mut self, now: Tick) -> Option<Tick> {
         let reserved = || self.mind.held.iter().filter_map(|(key, held)| Some((*key, held.at?)));
         reserved().next()?;
+        self.mind.effort.lanes += self.state.grants.len() as u64;
         let soon = now.after(Span(1));
         let moving = reserved().filter(|(_, at)| *at <= soon).filter_map(|(key, _)| self.expected_run_of(key));
         let moving: Vec<Span> = if self.policies.order().reservations() > 1 { moving.collect() } else { vec![] };

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Scheduler,
+    lane_runs::LaneSet,
     policy::Rank,
     state::{Grant, QueueKey},
 };
@@ -100,16 +101,16 @@ impl Scheduler {
             return lanes;
         }
         let unranked = self.mind.deep.take_unranked();
-        let ranks = self.ranks_of_lanes(now, unranked.lanes());
+        let ranks = self.ranks_of_lanes(now, &unranked);
         self.mind.deep.rank(&ranks);
         self.mind.deep.worse_than(best)
     }
 
     /// Ranks of the next tasks.
-    fn ranks_of_lanes(&self, now: Tick, lanes: impl Iterator<Item = GrantId>) -> Vec<(GrantId, Rank)> {
+    fn ranks_of_lanes(&self, now: Tick, lanes: &LaneSet) -> Vec<(GrantId, Rank)> {
         let mut rank_of = self.ranks_of_tasks(now);
-        let next = |grant: GrantId| self.state.grants.get(&grant).and_then(|lane| lane.next());
-        lanes.filter_map(|grant| Some((grant, rank_of(next(grant)?)?))).collect()
+        let lanes = lanes.runs().flat_map(|(first, n)| self.state.grants.in_run(first, n));
+        lanes.filter_map(|(grant, lane)| Some((grant, rank_of(lane.next()?)?))).collect()
     }
 
     /// Whether tasks that came to a queue have no consequence: as many others wait there already as could matter.

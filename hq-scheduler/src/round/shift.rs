@@ -13,6 +13,8 @@ struct Shift<'a> {
     kind_of: &'a [usize],
     /// The sites of each kind.
     sites: Vec<Vec<usize>>,
+    /// The place of each site among those of its kind.
+    place_of: Vec<usize>,
     /// The items of each class as kind and item, the most valuable first.
     ways: Vec<Vec<(usize, usize)>>,
     /// Before these of its kind no site has room for the item.
@@ -36,7 +38,11 @@ pub(super) fn shift(
     looks: &mut Looks,
 ) -> bool {
     let mut sites = vec![vec![]; offers.len()];
-    kind_of.iter().enumerate().for_each(|(site, kind)| sites[*kind].push(site));
+    let mut place_of = Vec::with_capacity(kind_of.len());
+    for (site, kind) in kind_of.iter().enumerate() {
+        place_of.push(sites[*kind].len());
+        sites[*kind].push(site);
+    }
     let mut ways = vec![vec![]; left.len()];
     for (kind, offer) in offers.iter().enumerate() {
         offer.items.iter().enumerate().for_each(|(i, item)| ways[item.class].push((kind, i)));
@@ -44,7 +50,7 @@ pub(super) fn shift(
     let value = |(kind, i): &(usize, usize)| offers[*kind].items[*i].value;
     ways.iter_mut().for_each(|ways| ways.sort_by_key(|way| std::cmp::Reverse(value(way))));
     let from = offers.iter().map(|offer| vec![0; offer.items.len()]).collect();
-    let mut shift = Shift { offers, kind_of, sites, ways, from };
+    let mut shift = Shift { offers, kind_of, sites, place_of, ways, from };
     let mut gained = false;
     for site in 0..packs.len() {
         while !looks.is_over() && shift.one(site, packs, left, looks) {
@@ -81,10 +87,14 @@ impl Shift<'_> {
             let tried = sites[*from..].iter().take_while(|at| !has_room(at)).count();
             *from += tried;
             looks.spend(tried as u64 + 1);
-            let mut rooms = sites[*from..].iter().filter(|at| **at != site);
             let next = match sites.get(*from) {
                 Some(first) if *first != site => Some(*first),
-                Some(_) => rooms.find(|at| has_room(at)).copied(),
+                Some(_) => {
+                    let others = &sites[*from + 1..];
+                    let tried = others.iter().take_while(|at| !has_room(at)).count();
+                    looks.spend(tried as u64);
+                    others.get(tried).copied()
+                }
                 None => None,
             };
             if let Some(at) = next {
@@ -171,9 +181,17 @@ impl Shift<'_> {
             packs[site] = less;
         }
         packs[to].add(offer(to), goes_to, 1);
-        // There is new room.
-        self.from.iter_mut().flatten().for_each(|from| *from = 0);
+        self.has_new_room(site, looks);
+        if let Some((_, Some((other, _)))) = found.comes {
+            self.has_new_room(other, looks);
+        }
         true
+    }
+
+    fn has_new_room(&mut self, site: usize, looks: &mut Looks) {
+        let from = &mut self.from[self.kind_of[site]];
+        looks.spend(from.len() as u64);
+        from.iter_mut().for_each(|from| *from = (*from).min(self.place_of[site]));
     }
 }
 
@@ -211,5 +229,29 @@ mod tests {
         assert_eq!(counts, [&[0, 1][..], &[1]]);
         assert_eq!(left, [0, 0]);
         assert!(!shift(&offers, &[0, 1], &mut packs, &mut left, &mut looks), "nothing is left to gain");
+    }
+
+    /// What one move takes among so many sites, of which only the last one has room for what goes elsewhere.
+    fn looks_among(sites: usize, classes: usize) -> u64 {
+        let pools = Pools::new(&WorkerResources::cpus(2).unwrap());
+        let room = pools.room();
+        let mut items = vec![item(&pools, 0, "cpus=1", 1), item(&pools, 1, "cpus=2", 5)];
+        items.extend((2..classes).map(|class| item(&pools, class, "cpus=2", 1)));
+        let offers = [Offer::new(&items, &room, |_| 0)];
+        let mut packs: Vec<Pack> = (0..sites).map(|_| offers[0].empty(10)).collect();
+        packs[0].add(&offers[0], 0, 1);
+        packs[1..sites - 1].iter_mut().for_each(|pack| _ = pack.add(&offers[0], 0, 2));
+        let (mut left, mut looks) = (vec![0; classes], Looks::for_level());
+        left[1] = 1;
+        assert!(shift(&offers, &vec![0; sites], &mut packs, &mut left, &mut looks));
+        assert_eq!((packs[0].counts[1], packs[sites - 1].counts[0]), (1, 1));
+        looks.used()
+    }
+
+    /// Sites that are tried, and all that a move makes look anew, are counted.
+    #[test]
+    fn moves_are_counted() {
+        assert!(looks_among(200, 2) >= looks_among(20, 2) + 180);
+        assert!(looks_among(20, 200) >= looks_among(20, 20) + 180);
     }
 }

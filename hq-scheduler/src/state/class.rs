@@ -90,8 +90,13 @@ impl Classes {
 
     /// One profile or lane more has this class; says whether there is such a class.
     pub(super) fn hold(&mut self, id: ClassId) -> bool {
+        self.hold_all(id, 1)
+    }
+
+    /// The same of several.
+    pub(super) fn hold_all(&mut self, id: ClassId, users: usize) -> bool {
         let slot = self.slots.get_mut(id.0 as usize).and_then(Option::as_mut);
-        slot.map(|slot| slot.users += 1).is_some()
+        slot.map(|slot| slot.users += users as u64).is_some()
     }
 
     /// One profile or lane less has this class. If it was the last one the class is forgotten; it is returned then.

@@ -207,11 +207,15 @@ impl State {
         for (base, part) in self.split_by_submit(range) {
             let Some(submit) = self.submits.get(&base).filter(|submit| submit.shut == 0) else { continue };
             for (key, run) in runs_by_key(submit, base, part) {
-                self.ready.entry(key).or_default().insert(run);
-                fx.ready.insert(key);
-                fx.moved.insert(key);
+                self.enter_queue(key, run, fx);
             }
         }
+    }
+
+    fn enter_queue(&mut self, key: QueueKey, range: OrdinalRange, fx: &mut Effects) {
+        self.ready.entry(key).or_default().insert(range);
+        fx.ready.insert(key);
+        fx.moved.insert(key);
     }
 
     /// Takes tasks of one submit out of the queues; says how many were there.
@@ -241,6 +245,7 @@ impl State {
         if before.is_end() {
             return;
         }
+        let key = (submit.shut == 0).then(|| submit.key(task.0 - base.0));
         let old = self.records.get(task);
         let entry = Entry {
             state: TaskState::Waiting,
@@ -256,7 +261,9 @@ impl State {
             fx.bereft.push((task, reason));
         }
         self.count(base, before, TaskState::Waiting, 1);
-        self.insert_ready(OrdinalRange::one(task), fx);
+        if let Some(key) = key {
+            self.enter_queue(key, OrdinalRange::one(task), fx);
+        }
     }
 
     pub(super) fn add_submit(

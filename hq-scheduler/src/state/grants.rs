@@ -53,6 +53,22 @@ impl Grants {
         }
     }
 
+    /// Adds grants of consecutive names from `first` on; each page is looked up once.
+    pub(crate) fn insert_run(&mut self, first: GrantId, opened: impl Iterator<Item = Grant>) {
+        let mut opened = opened.peekable();
+        let mut number = number_of(first);
+        while opened.peek().is_some() {
+            let page = self.pages.entry(number / PAGE).or_default();
+            for (place, grant) in page.grants[(number % PAGE) as usize..].iter_mut().zip(&mut opened) {
+                if place.replace(grant).is_none() {
+                    page.used += 1;
+                    self.len += 1;
+                }
+            }
+            number = (number / PAGE + 1) * PAGE;
+        }
+    }
+
     pub(crate) fn remove(&mut self, grant: &GrantId) -> Option<Grant> {
         let (number, at) = place_of(*grant);
         let page = self.pages.get_mut(&number)?;
@@ -70,6 +86,18 @@ impl Grants {
         self.iter().next_back().map(|(grant, _)| grant)
     }
 
+    /// Those of `n` consecutive names from `first` on that are there.
+    pub(crate) fn in_run(&self, first: GrantId, n: u64) -> impl Iterator<Item = (GrantId, &Grant)> {
+        let start = number_of(first);
+        let end = start.saturating_add(n);
+        self.pages.range(start / PAGE..end.div_ceil(PAGE)).flat_map(move |(page, known)| {
+            let base = page * PAGE;
+            let (from, to) = (start.max(base) - base, end.min(base + PAGE) - base);
+            let of_page = known.grants[from as usize..to as usize].iter().zip(base + from..);
+            of_page.filter_map(|(grant, number)| Some((name_of(number), grant.as_ref()?)))
+        })
+    }
+
     /// In order of names.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (GrantId, &Grant)> {
         self.pages.iter().flat_map(|(page, known)| {
@@ -84,8 +112,12 @@ impl Grants {
 }
 
 const fn place_of(grant: GrantId) -> (u64, usize) {
-    let number = (grant.epoch.0 as u64) << 32 | grant.n as u64;
+    let number = number_of(grant);
     (number / PAGE, (number % PAGE) as usize)
+}
+
+const fn number_of(grant: GrantId) -> u64 {
+    (grant.epoch.0 as u64) << 32 | grant.n as u64
 }
 
 const fn name_of(number: u64) -> GrantId {
@@ -131,6 +163,14 @@ mod tests {
                 prop_assert_eq!(grants.get_mut(&name).is_some(), grants.contains_key(&name));
                 prop_assert_eq!((grants.len(), grants.last()), (model.len(), model.keys().last().copied()));
                 prop_assert!(grants.iter().eq(model.iter().map(|(name, grant)| (*name, grant))));
+                if add {
+                    let names = (0..u64::from(worker) * 3).map(|at| name_of(number_of(name) + at));
+                    model.extend(names.clone().map(|name| (name, grant(worker))));
+                    grants.insert_run(name, names.map(|_| grant(worker)));
+                }
+                let all = number_of(name)..number_of(name) + u64::from(worker) * 5;
+                let run = model.iter().filter(|(name, _)| all.contains(&number_of(**name)));
+                prop_assert!(grants.in_run(name, all.end - all.start).eq(run.map(|(name, grant)| (*name, grant))));
                 prop_assert!(grants.pages.values().all(|page| page.used > 0), "no page is empty");
             }
         }

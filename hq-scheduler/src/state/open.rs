@@ -27,10 +27,8 @@ impl State {
             tasks: TaskQueue::one(lane.task),
             running: None,
         };
-        for lane in lanes.iter() {
-            self.classes.hold(class);
-            self.grants.insert(lane.grant, grant(lane));
-        }
+        self.classes.hold_all(class, lanes.workers.len());
+        self.grants.insert_run(first, lanes.iter().map(grant));
         self.last_grant = first.n + (lanes.workers.len() - 1) as u32;
         Ok(())
     }
