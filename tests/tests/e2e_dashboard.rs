@@ -15,7 +15,7 @@ fn dashboard(cluster: &Cluster, args: &[&str]) -> Terminal {
 fn it_shows_a_server_reacts_to_keys_and_gives_the_terminal_back() {
     let mut cluster = Cluster::start();
     let _worker = cluster.worker("node7", "2");
-    let job = cluster.submit(&["--name=first", "--env=MY_TOKEN=abc", "--array=1-3", "true"]);
+    let job = cluster.submit(&["--name=first", "--env=MY_TOKEN=not-for-you", "--array=1-3", "true"]);
     cluster.finished(job);
     let evil = "--name=\x1b[31mevil\u{202e}";
     cluster.submit(&[evil, "--array=0-999999999", "--stdout=none", "--stderr=none", "sleep", "1000"]);
@@ -23,9 +23,9 @@ fn it_shows_a_server_reacts_to_keys_and_gives_the_terminal_back() {
     assert!(terminal.until("LIVE").contains("Jobs (j)"));
     terminal.until("1/1000000000");
     terminal.press("\x1b[F");
-    let shown = terminal.until("array of 3 tasks");
+    let shown = terminal.until("MY_TOKEN=<hidden>");
     assert!(shown.contains("first") && shown.contains("FINISHED"), "{shown}");
-    assert!(shown.contains("MY_TOKEN=<hidden>") && !shown.contains("abc"), "{shown}");
+    assert!(shown.contains("array of 3 tasks") && !shown.contains("not-for-you"), "{shown}");
     assert!(shown.contains(r"\u{1b}[31mevil"), "{shown}");
 
     terminal.press("w");
@@ -73,33 +73,47 @@ fn signals_and_errors_give_the_terminal_back() {
     hq_tests::eventually("the terminal is given back", || terminal.is_restored(), |is| *is);
 }
 
+/// A server with a journal that has run two jobs, the second one for eleven seconds.
+fn two_jobs() -> (Cluster, String) {
+    let mut cluster = Cluster::new();
+    let journal = cluster.path("journal").to_str().expect("a path").to_owned();
+    cluster.start_server(&["--journal", &journal]);
+    let _worker = cluster.worker("node1", "2");
+    for args in [&["--name=one", "true"][..], &["--name=two", "sleep", "11"]] {
+        let job = cluster.submit(args);
+        cluster.finished(job);
+    }
+    (cluster, journal)
+}
+
+#[test]
+fn a_server_with_a_journal_has_a_past() {
+    let (cluster, _) = two_jobs();
+    let mut terminal = dashboard(&cluster, &[]);
+    terminal.until("two");
+    // Ten seconds are looked at then, and a few are gone back at a time: as far as there is anything.
+    terminal.press("kkkkkkk");
+    terminal.until("(10s)");
+    terminal.press(&"o".repeat(500));
+    terminal.until("PAST");
+    terminal.until("jobs: 0");
+    terminal.press("r");
+    terminal.until("jobs: 2");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
 #[test]
 fn a_journal_is_shown_at_any_moment_of_it() {
-    let mut cluster = Cluster::new();
-    let journal = cluster.path("journal");
-    cluster.start_server(&["--journal", journal.to_str().expect("a path")]);
-    let _worker = cluster.worker("node1", "2");
-    let job = cluster.submit(&["--name=one", "true"]);
-    cluster.finished(job);
-    let job = cluster.submit(&["--name=two", "sleep", "11"]);
-    cluster.finished(job);
-    // With its server at work, and without.
-    let mut live = dashboard(&cluster, &[]);
-    live.until("two");
-    live.press("kkkkkkoooooooooooooooooooooooooooooooooo");
-    live.until("PAST");
-    live.until("jobs: 0");
-    live.press("r");
-    live.until("jobs: 2");
-    live.press("q");
-    assert_eq!(live.wait(), 0);
-
+    let (mut cluster, journal) = two_jobs();
     cluster.hq(&["server", "stop"]).ok();
     assert_eq!(cluster.server().wait(), 0);
-    let mut terminal = dashboard(&cluster, &["replay", journal.to_str().expect("a path")]);
+    let mut terminal = dashboard(&cluster, &["replay", &journal]);
     let shown = terminal.until("FINISHED");
     assert!(shown.contains("REPLAY") && shown.contains("jobs: 2"), "{shown}");
-    // It ran for most of the time.
+    // Five seconds before the end the second job ran.
+    terminal.press("kkkkkkk");
+    terminal.until("(10s)");
     terminal.press("oo");
     terminal.until("RUNNING");
     terminal.press("w");

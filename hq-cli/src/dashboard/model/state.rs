@@ -108,7 +108,8 @@ impl Model {
     /// The moment whose lists are shown; none: now.
     pub(crate) fn moment(&self) -> Option<WallTime> {
         match self.source {
-            Source::Replay => Some(self.timeline.end()),
+            // Before that nothing is known of it.
+            Source::Replay => self.timeline.has_begun().then(|| self.timeline.end()),
             Source::Live { has_past: true } if !self.timeline.is_latest() => Some(self.timeline.end()),
             Source::Live { .. } => None,
         }

@@ -36,6 +36,11 @@ impl Timeline {
         self.end = None;
     }
 
+    /// Whether its first moment is known.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// Whether it follows the latest moment.
     pub(crate) const fn is_latest(&self) -> bool {
         self.end.is_none()

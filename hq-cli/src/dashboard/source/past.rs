@@ -17,6 +17,8 @@ const POINTS_MAX: usize = 1_024;
 const STEP: Span = Span::millis(100);
 /// Points in time, after which their distance is doubled.
 const STEPS: u32 = 1_024;
+/// Said while it takes long.
+const READING: &str = "Reading the journal…";
 /// Records between two looks at whether something else is wished for.
 const RECORDS: u32 = 4_096;
 
@@ -54,7 +56,7 @@ impl Past {
     /// Tells first how jobs were over the whole time, then of each moment that is wished for; on a thread of its own, which
     /// ends when nobody listens any more.
     pub(in crate::dashboard) fn spawn(self, runtime: Handle, wishes: watch::Receiver<Wish>, news: mpsc::Sender<News>) {
-        let mut teller = Teller { path: self.path, runtime, wishes, news };
+        let mut teller = Teller { path: self.path, runtime, wishes, news, damage: String::new() };
         thread::spawn(move || {
             // `Over` is no news to anybody.
             let _ = teller.tell(self.roll);
@@ -67,21 +69,23 @@ struct Teller {
     runtime: Handle,
     wishes: watch::Receiver<Wish>,
     news: mpsc::Sender<News>,
+    /// Where the journal cannot be read on, and why; empty where it is whole.
+    damage: String,
 }
 
 impl Teller {
     fn tell(&mut self, mut roll: Roll) -> Result<(), Over> {
-        self.say(None, Sight::Message("Reading the journal…".to_owned()))?;
-        match self.scan(&mut roll)? {
-            Ok(()) => self.say(None, Sight::Message(String::new()))?,
-            // What was read is shown.
-            Err(error) => self.say(None, Sight::Message(format!("{error:#}")))?,
-        }
+        self.say(None, Sight::Message(READING.to_owned()))?;
+        // What was read of a damaged one is shown.
+        self.damage = self.scan(&mut roll)?.err().map(|error| format!("{error:#}")).unwrap_or_default();
+        self.say(None, Sight::Message(self.damage.clone()))?;
         let mut shown = None;
         loop {
             let wish = *self.wishes.borrow_and_update();
             if let Some(at) = wish.at {
-                match self.roll_to(at, &mut roll)? {
+                let result = self.roll_to(at, &mut roll)?;
+                self.say(wish.at, Sight::Message(self.damage.clone()))?;
+                match result {
                     Ok(true) => {
                         self.show(&wish, &roll, shown != Some(at))?;
                         shown = Some(at);
@@ -152,9 +156,10 @@ impl Teller {
         Ok(result)
     }
 
-    /// Reads up to a moment; false where another one is wished for meanwhile. Back is only by way of the beginning.
+    /// Reads up to a moment, or to where the file is damaged; false where another moment is wished for meanwhile. Back is only by way
+    /// of the beginning.
     fn roll_to(&self, at: WallTime, roll: &mut Roll) -> Result<anyhow::Result<bool>, Over> {
-        if roll.at > at {
+        if !roll.reaches(at) {
             match Roll::open(&self.path) {
                 Ok(fresh) => *roll = fresh,
                 Err(error) => return Ok(Err(error)),
@@ -164,13 +169,16 @@ impl Teller {
         loop {
             let time = match roll.log.next_time() {
                 Ok(Some(time)) if time <= at => time,
-                Ok(_) => return Ok(Ok(true)),
-                Err(error) => return Ok(Err(error)),
+                // Damage was told when all of it was read; what is before it is shown.
+                Ok(_) | Err(_) => return Ok(Ok(true)),
             };
-            if let Err(error) = roll.step(time, |_| {}) {
-                return Ok(Err(error));
+            if roll.step(time, |_| {}).is_err() {
+                return Ok(Ok(true));
             }
             count = count.wrapping_add(1);
+            if count == RECORDS {
+                self.say(None, Sight::Message(READING.to_owned()))?;
+            }
             if count.is_multiple_of(RECORDS) && self.wishes.has_changed().map_err(|_| Over)? {
                 let wish = self.wishes.borrow().at;
                 if wish.is_none_or(|wish| wish != at) {

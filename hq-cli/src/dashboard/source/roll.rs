@@ -9,13 +9,15 @@ use super::{
     ledger::Ledger,
     live::{RUNNING_JOBS_MAX, part, running_on, running_part},
 };
-use crate::journal::FileLog;
+use crate::{journal::FileLog, output::now};
 
 /// A journal, read up to a moment.
 pub(super) struct Roll {
     pub(super) log: FileLog,
     /// The last record's.
     pub(super) at: WallTime,
+    /// What was written later is not in it.
+    opened: WallTime,
     pub(super) ledger: Ledger,
     pub(super) machines: BTreeMap<WorkerId, Box<HardwareState>>,
     /// Kept for its memory.
@@ -28,8 +30,14 @@ impl Roll {
     /// # Errors
     /// Where it is no journal that can be read.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        let opened = now();
         let log = FileLog::open(path)?;
-        Ok(Self { log, at: WallTime(0), ledger: Ledger::default(), machines: BTreeMap::new(), events: vec![] })
+        Ok(Self { log, opened, at: WallTime(0), ledger: Ledger::default(), machines: BTreeMap::new(), events: vec![] })
+    }
+
+    /// Whether it can be read on to that moment; else it has to be read anew.
+    pub(super) fn reaches(&self, at: WallTime) -> bool {
+        self.at <= at && at <= self.opened.max(self.at)
     }
 
     /// Reads the next record, which was written at `time`; what it tells of goes to `see`.
