@@ -56,8 +56,26 @@ const PIECES: [&str; 44] = [
 
 /// Pieces of rules.
 const RULES: [&str; 20] = [
-    "exit", "oom", "any", "crash", "start", "=", ":", "..", "-", ",", "1", "75", "256", "0", "unlimited", "10s", "5m", "1h",
-    " ", "é",
+    "exit",
+    "oom",
+    "any",
+    "crash",
+    "start",
+    "=",
+    ":",
+    "..",
+    "-",
+    ",",
+    "1",
+    "75",
+    "256",
+    "0",
+    "unlimited",
+    "10s",
+    "5m",
+    "1h",
+    " ",
+    "é",
 ];
 
 fn texts() -> impl Strategy<Value = String> {
