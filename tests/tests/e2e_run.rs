@@ -131,7 +131,7 @@ fn failures_are_run_again() {
     let output = cluster.hq(&["run", "--retries=2", "--fail-exit-code=7", "echo {} >> more; exit 1", ":::", "a"]);
     assert_eq!((output.code, cluster.read("more").as_str(), output.stderr.as_str()), (7, "a\n".repeat(2).as_str(), ""));
     let list = cluster.hq(&["--output-mode=quiet", "job", "list", "--all"]);
-    assert_eq!(list.ok(), "1 FAILED\n2 FAILED\n", "closed both");
+    assert_eq!(list.ok(), "1 FINISHED\n2 FAILED\n", "closed both");
 }
 
 #[test]

@@ -84,7 +84,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         let mut stream = server.subscribe(None, Some(vec![job])).await?;
         let submit = options.relations.apply(submit?);
         let profiles = submit.profiles.clone();
-        start(&server, submit).await?;
+        // What is run again is ended with this process, however that ends: only an open job is.
+        start(&server, submit, args.retries == 1).await?;
         warn_of_unoffered(&server, &profiles).await;
         follow.follow(&mut stream, &mut context.out).await?;
         follow.print_rest(&mut context.out).await
@@ -150,11 +151,11 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
     }
 }
 
-/// Hands the tasks over; no more will come.
-async fn start(server: &Server, submit: Submit) -> anyhow::Result<()> {
+/// Hands the tasks over; with `close`, no more will come.
+async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
     let job = submit.job.clone();
     server.submit_all(job.clone(), vec![submit]).await?;
-    if let JobTarget::Attach(job) = job {
+    if let (true, JobTarget::Attach(job)) = (close, job) {
         server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
     }
     Ok(())
