@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allocation, Fact, GrantId, Instance, Open, Ordinal, OrdinalRange, Parts, Record, Request, RunId, Span,
-    SubmitId, ToWorker, Work, WorkRun, WorkerId,
+    Allocation, Fact, GrantId, Instance, Open, Ordinal, OrdinalRange, Parts, Record, Request, RunId, Span, SubmitId,
+    ToWorker, Work, WorkRun, WorkerId,
 };
 
 /// Lanes of one class that were opened in one go, each with one task: what as many [`Fact::GrantOpened`] say.

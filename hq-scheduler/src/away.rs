@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use hq_core::{
-    ClassId, Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, RunId, TaskState, Tick, ToWorker,
-    WorkerId,
+    ClassId, Fact, GrantId, HeldGrant, KeptGrant, Ordinal, OrdinalRange, RangeSet, Report, RunId, TaskState, Tick,
+    ToWorker, WorkerId,
 };
 
 use crate::{

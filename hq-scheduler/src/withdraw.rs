@@ -55,7 +55,7 @@ impl Scheduler {
         let Held { mut running, backlog } = self.held_of(&open);
         let mut at_once = open;
         if reach == Reach::Waiting {
-            running.drain(..).for_each(|lane| _ = at_once.remove(lane.tasks));
+            running.drain(..).for_each(|kill| _ = at_once.remove(OrdinalRange::one(kill.run.task)));
         }
         let mut open = RangeSet::new();
         let mut pending = BTreeSet::new();
@@ -210,15 +210,15 @@ impl Scheduler {
 
     /// Leaves out what has started: what is known to run, and what a lane kept when it answered. Lanes in `silent` have not.
     fn spare_started(&mut self, free: &mut RangeSet, silent: &BTreeSet<(GrantId, u32)>) {
-        for InLane { grant, running, tasks, .. } in self.lanes_with(free) {
+        let mut started: Vec<OrdinalRange> = Vec::new();
+        self.lanes_with(free, |InLane { grant, running, tasks, .. }| {
             if silent.iter().any(|(other, _)| *other == grant) {
-                running.filter(|task| tasks.contains(*task)).into_iter().for_each(|task| {
-                    free.remove(OrdinalRange::one(task));
-                });
+                started.extend(running.filter(|task| tasks.contains(*task)).map(OrdinalRange::one));
             } else {
-                free.remove(tasks);
+                started.push(tasks);
             }
-        }
+        });
+        started.into_iter().for_each(|tasks| _ = free.remove(tasks));
     }
 
     fn await_no_more(&mut self, grant: GrantId, id: u64) {

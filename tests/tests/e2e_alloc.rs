@@ -244,6 +244,7 @@ fn a_restart_goes_on_with_what_there_is() {
     site.cluster.hq(&["alloc", "add", "slurm", "-t", "1h", "-b", "2", "--cpus=1", "--no-dry-run"]).ok();
     site.cluster.hq(&["submit", "--array=1-9", "true"]).ok();
     let before = (site.wait_for(&["queued", "queued"]), site.cluster.json(&["alloc", "list"]));
+    site.cluster.hq(&["journal", "flush"]).ok();
     site._server.signal(hq_tests::Signal::KILL);
     site._server.wait();
     site._server = start(&mut site.cluster, &["--journal=journal"]);
