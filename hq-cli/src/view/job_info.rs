@@ -218,6 +218,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_retried() {
+        let mut detail = samples::running_array();
+        detail.delayed = Some(Delayed { tasks: 3, next: WallTime(detail.info.submitted.0 + 1_612_000 + 89_100_000) });
+        let rules = ["exit=75,100-110:3:10s..5m", "any:1"].map(|rule| hq_core::RetryRule::parse(rule).expect("a rule"));
+        std::sync::Arc::make_mut(&mut detail.submits[0].submit).profiles[0].retry = rules.into();
+        golden("job_info_retried.txt", &text(&detail, 1_612_000));
+    }
+
+    #[test]
     fn an_empty_job_has_no_ids() {
         let mut detail = samples::graph_job();
         detail.submits.clear();
