@@ -55,10 +55,6 @@ impl Scheduler {
         let mut fx = Effects::default();
         self.emit(now, Fact::WorkerReturned { worker, kept: kept.clone() }, &mut fx);
         self.know_worker(now, worker);
-        if kept.iter().any(|kept| kept.tasks.iter().map(|range| range.len).sum::<u64>() > 1) {
-            // It comes with a backlog, which others may be able to start now.
-            self.mind.dirty_workers.extend(self.state.workers.keys().copied());
-        }
         let deadline = self.state.workers.get(&worker).and_then(Worker::deadline);
         for kept in &kept {
             let lane = self.state.grants.get(&kept.grant);
