@@ -61,6 +61,6 @@ fn a_journal_that_was_moved_away_takes_nothing_more() {
     let (mut journal, _, heard) = open(Arc::new(Files), &path, false).unwrap();
     fs::rename(&path, dir.path().join("elsewhere")).unwrap();
     journal.append(Epoch(1), Seq(1), &[closed(1, 1)], Urgency::Now).unwrap();
-    let Durability::TakenOver(reason) = heard.recv().unwrap() else { panic!("it was called safe") };
+    let Durability::Failed(reason) = heard.recv().unwrap() else { panic!("it is nobody's, or was called safe") };
     assert!(reason.contains("moved or removed"), "{reason}");
 }

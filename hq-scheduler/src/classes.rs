@@ -25,6 +25,8 @@ impl Scheduler {
         }
         self.mind.settled.retain(|key, _| !is_gone(key));
         self.mind.dirty_queues.retain(|key| !is_gone(key));
+        // A class that gets one of the numbers is another one, for those as well who have looked at it in this moment.
+        self.mind.ranks.stir();
         for (id, class) in gone {
             self.unlearn(id);
             self.mind.popular.forget(id, class);

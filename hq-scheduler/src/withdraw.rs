@@ -56,6 +56,7 @@ impl Scheduler {
         let mut at_once = open;
         if reach == Reach::Waiting {
             running.drain(..).for_each(|kill| _ = at_once.remove(OrdinalRange::one(kill.run.task)));
+            self.spare_suspended(&mut at_once);
         }
         let mut open = RangeSet::new();
         let mut pending = BTreeSet::new();
@@ -219,6 +220,13 @@ impl Scheduler {
             }
         });
         started.into_iter().for_each(|tasks| _ = free.remove(tasks));
+        self.spare_suspended(free);
+    }
+
+    /// Leaves out what runs on workers that are away: it counts as waiting meanwhile.
+    fn spare_suspended(&self, tasks: &mut RangeSet) {
+        let running = self.state.suspended.values().filter_map(|lane| lane.running);
+        running.for_each(|task| _ = tasks.remove(OrdinalRange::one(task)));
     }
 
     fn await_no_more(&mut self, grant: GrantId, id: u64) {

@@ -84,6 +84,7 @@ impl Bench {
                 let news = News::WorkerLost { worker: WorkerId(number(1)), reason: LossReason::ConnectionLost };
                 self.core.handle_event(self.now, news);
             }
+            "away" => _ = self.core.suspend(self.now, WorkerId(number(1))),
             "seconds" => {
                 self.now = self.now.after(Span::secs(number(1).into()));
                 self.core.handle_timeout(self.now);

@@ -12,7 +12,7 @@ use super::{
     condense::{Exchange, Workshop},
     fresh::Fresh,
     header::{Header, NOTICE_AT, Notice},
-    names::{Names, is_named},
+    names::Names,
     queue::{Queue, Work},
     segment::{Segment, beside, is_sealed, read_beginning},
 };
@@ -108,8 +108,16 @@ impl Writer {
     /// Nothing is safe in a file that nobody would find.
     fn check_place(&self) -> Result<(), AppendError> {
         let Workshop { storage, path, .. } = &*self.workshop;
-        if is_named(&**storage, path, &*self.active.file) {
-            return Ok(());
+        let of_own = self.active.file.identity();
+        match storage.identity(path) {
+            Ok(there) if of_own.as_ref().is_ok_and(|own| *own == there) => return Ok(()),
+            // Only another file under the name is another one's: what cannot be found out is a failure.
+            Ok(_) => of_own.map(drop).map_err(|error| self.failed("look at", &error))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let reason = format!("the journal `{}` was moved or removed", path.display());
+                return Err(AppendError::Failed { reason });
+            }
+            Err(error) => return Err(self.failed("look at", &error)),
         }
         let there = storage.open(path, crate::storage::How::Read).ok();
         let notice = there.and_then(|file| read_beginning(path, &*file).ok()?.1);

@@ -127,9 +127,14 @@ impl ServerNode {
     pub(super) fn give_orders(&mut self) {
         self.outputs.extend(self.scaling.ready.drain(..).map(ServerOutput::Backend));
         if self.ledger.failure().is_some() {
-            let held = self.scaling.held.take_all().into_iter().map(|(_, order)| order);
-            let cancels = held.filter(|order| matches!(order, ScaleOrder::Cancel { .. }));
-            self.outputs.extend(cancels.map(|order| ServerOutput::Backend(BackendOrder::Scale(order))));
+            for (after, order) in self.scaling.held.take_all() {
+                match order {
+                    ScaleOrder::Cancel { .. } => {
+                        self.outputs.push_back(ServerOutput::Backend(BackendOrder::Scale(order)));
+                    }
+                    order => self.scaling.held.push(after, order),
+                }
+            }
             return;
         }
         while let Some(order) = self.scaling.held.pop(self.ledger.durable()) {

@@ -17,6 +17,10 @@ impl ServerNode {
     /// The link has ended: what was bound to it ends, unless it was closed.
     pub(super) fn unbind(&mut self, bound: impl IntoIterator<Item = JobId>) {
         for job in bound {
+            // Its client may be there again, by another link.
+            if self.clients.links.values().any(|session| session.bound.contains(&job)) {
+                continue;
+            }
             if self.scheduler.job(job).is_some_and(|view| view.is_open) {
                 let _ = self.scheduler.cancel(self.now, job, Some("who submitted it is gone".to_owned()));
                 let _ = self.scheduler.close(self.now, job);
@@ -42,8 +46,6 @@ impl ServerNode {
         }
         self.binders_until = None;
         let bound: Vec<JobId> = self.scheduler.jobs().filter(|job| job.is_bound).map(|job| job.id).collect();
-        let is_orphan = |job: &JobId| !self.clients.links.values().any(|session| session.bound.contains(job));
-        let orphans: Vec<JobId> = bound.into_iter().filter(is_orphan).collect();
-        self.unbind(orphans);
+        self.unbind(bound);
     }
 }

@@ -223,10 +223,16 @@ impl Book {
         all.map(|(worker, (_, config))| (*worker, Arc::clone(config))).collect()
     }
 
-    /// Whether a worker of an allocation is there that would come back to a server that follows.
+    /// Whether a worker of an allocation is there that would come back to a server that follows, or has not come back yet.
     pub(super) fn may_come_back(&self, allocation: &Allocation) -> bool {
         let mut homes = allocation.here.keys().filter_map(|worker| self.workers.get(worker));
+        let lives_there = |config: &WorkerConfig| {
+            let place = config.allocation.as_ref().and_then(|job| self.find(job));
+            let found = place.and_then(|(queue, number)| self.queues.get(&queue)?.allocations.get(&number));
+            found.is_some_and(|found| found.key == allocation.key)
+        };
         homes.any(|home| home.config.on_server_lost.reconnects())
+            || self.away.values().any(|(_, config)| lives_there(config))
     }
 
     /// What a worker of an earlier life said of itself that may come back.

@@ -135,7 +135,12 @@ impl Autoscaler {
             return;
         };
         find.misses += u32::from(now >= find.until);
-        if find.misses >= MISSES || self.is_stopping {
+        if self.is_stopping && now < find.until {
+            // The next server looks for it.
+            if let Some(care) = self.minds.get_mut(&queue).and_then(|mind| mind.cares.get_mut(&number)) {
+                care.find = None;
+            }
+        } else if find.misses >= MISSES || self.is_stopping {
             let error = find.why.clone();
             self.refused(now, queue, key, error);
         } else {

@@ -57,6 +57,11 @@ impl Ranks {
     }
 
     /// Grows whenever a class waits that did not.
+    /// Whoever has seen what waits has to look again.
+    pub(crate) const fn stir(&mut self) {
+        self.arrivals += 1;
+    }
+
     pub(crate) const fn arrivals(&self) -> u64 {
         self.arrivals
     }

@@ -83,7 +83,10 @@ impl State {
             }
             Fact::SnapshotEnded { tail } => self.end_snapshot(tail),
             Fact::RecordsLost { .. } => {
-                self.in_snapshot = false;
+                // The end of a snapshot may be what was lost.
+                if std::mem::take(&mut self.in_snapshot) {
+                    self.classes.forget_unused();
+                }
                 self.lose_all_workers(fx);
             }
             Fact::QueueCreated { .. }

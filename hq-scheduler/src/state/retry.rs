@@ -123,7 +123,7 @@ impl State {
         if before.is_end() {
             return Ok(());
         }
-        match lane {
+        let is_ready = match lane {
             Some((worker, variant)) => {
                 let start = start.unwrap_or(at);
                 let state = hq_core::TaskState::Waiting;
@@ -133,12 +133,14 @@ impl State {
                 if let Some(worker) = self.workers.get_mut(&worker) {
                     worker.last_task = Some((task, start));
                 }
+                true
             }
-            None => _ = self.remove_ready(base, OrdinalRange::one(task), fx),
-        }
-        let delay = Some(until).filter(|until| *until > at);
+            // In a repaired journal what it waits for may have lost its end.
+            None => self.remove_ready(base, OrdinalRange::one(task), fx) == 1,
+        };
+        let delay = Some(until).filter(|until| is_ready && *until > at);
         self.records.retries.note(task, rule, delay, error.to_owned());
-        if delay.is_none() {
+        if is_ready && delay.is_none() {
             self.insert_ready(OrdinalRange::one(task), fx);
         }
         Ok(())

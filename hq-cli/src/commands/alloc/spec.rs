@@ -84,6 +84,8 @@ enum OnServerLost {
     Stop,
     /// They may end; nothing new is started.
     FinishRunning,
+    /// They go on, and their worker comes back to the server that follows.
+    Reconnect,
 }
 
 /// Keeps a value as the user wrote it, if it can be read.
@@ -188,6 +190,7 @@ impl Args {
         let policy = match self.on_server_lost {
             OnServerLost::Stop => "stop",
             OnServerLost::FinishRunning => "finish-running",
+            OnServerLost::Reconnect => "reconnect",
         };
         option("--on-server-lost", quoted(policy));
         option("--time-limit", quoted(&self.worker_time_limit.unwrap_or(self.time_limit).to_string()));

@@ -46,8 +46,8 @@ Instead of [[task]], an array:
   ids = \"1-100\"
   command = [\"./simulate\"]
 
-Keys: name, max_fails, stream; of tasks id, deps, of an array ids, entries; of both command, env, cwd, stdout, stderr,
-stdin, pin, task_dir, time_limit, priority, crash_limit and request (resources, n_nodes, time_request, weight; several
+Keys: name, max_fails, stream; of tasks id, deps, deps_any, deps_failed, of an array ids, entries; of both command, env, cwd,
+stdout, stderr, stdin, pin, task_dir, time_limit, priority, retry, crash_limit and request (resources, n_nodes, time_request, weight; several
 are alternatives). See docs/jobfile.md.")]
 pub(crate) struct Args {
     /// The file, in TOML

@@ -135,6 +135,8 @@ impl Follow<'_> {
                 let (started, ended) = (run.map_or(event.at, |run| run.started), event.at);
                 self.end(RunEnded { id: task.0, host, started, ended, exit: Exit::of_error(&error) }, out).await?;
             }
+            // What was spared since it ran may run again: it waits now.
+            EventKind::TaskRetried { .. } if self.state.halted => self.cancel(How::Soon, "hq run --halt").await?,
             EventKind::TasksCanceled { tasks, .. } => self.state.never(&tasks, TaskState::Canceled),
             EventKind::TasksAborted { tasks, .. } => self.state.never(&tasks, TaskState::Aborted),
             _ => {}
@@ -177,15 +179,25 @@ impl Follow<'_> {
     async fn halt(&mut self, how: How, why: &str, reason: &str) -> anyhow::Result<()> {
         self.state.halted = true;
         if self.state.counts.waiting > 0 {
-            let jobs = Selector::Ids(IdList::range(self.job.0, 1));
-            let reason = Some(reason.to_owned());
-            let (request, what) = match how {
-                How::Now => (ClientRequest::CancelJobs { jobs, reason }, "the others are cancelled"),
-                How::Soon => (ClientRequest::CancelWaiting { jobs, reason }, "no more are started"),
+            let what = match how {
+                How::Now => "the others are cancelled",
+                How::Soon => "no more are started",
             };
             warn!("{why}; {what}");
-            self.server.call(request).await?;
+            self.cancel(how, reason).await?;
         }
+        Ok(())
+    }
+
+    async fn cancel(&mut self, how: How, reason: &str) -> anyhow::Result<()> {
+        let jobs = Selector::Ids(IdList::range(self.job.0, 1));
+        let reason = Some(reason.to_owned());
+        self.server
+            .call(match how {
+                How::Now => ClientRequest::CancelJobs { jobs, reason },
+                How::Soon => ClientRequest::CancelWaiting { jobs, reason },
+            })
+            .await?;
         Ok(())
     }
 
