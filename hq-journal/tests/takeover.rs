@@ -55,6 +55,19 @@ fn who_was_taken_over_calls_nothing_safe() {
 }
 
 #[test]
+fn who_writes_nothing_finds_out_as_well() {
+    let disk: Arc<dyn Storage> = Arc::new(FaultyDisk::new());
+    let (sender, heard) = mpsc::channel();
+    let options = FileOptions { look_period: std::time::Duration::from_millis(1), ..FileOptions::default() };
+    let on_durable = Arc::new(move |durability| drop(sender.send(durability)));
+    let (mut old, _) = FileJournal::open_on(disk.clone(), Path::new("/j"), options, on_durable).unwrap();
+    let (_new, ..) = open(disk, Path::new("/j"), true).unwrap();
+    assert!(matches!(heard.recv().unwrap(), Durability::TakenOver(_)));
+    let refused = old.append(Epoch(1), Seq(1), &[closed(1, 1)], Urgency::Now);
+    assert!(matches!(refused, Err(AppendError::TakenOver { .. })), "{refused:?}");
+}
+
+#[test]
 fn a_journal_that_was_moved_away_takes_nothing_more() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j");

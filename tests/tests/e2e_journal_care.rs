@@ -136,9 +136,18 @@ fn a_journal_is_taken_over_from_a_server_that_then_ends() {
     };
     eventually("second server", || ask(&cluster, &["job", "list"]).code, |code| *code == 0);
     assert_eq!(ask(&cluster, &["job", "list"]).json().as_array().unwrap().len(), 1);
-    let text = cluster.hq(&["submit", "true"]).fails(1);
-    assert!(text.contains("taken over by process"), "{text}");
+    // Nothing is asked of it: it finds out by itself.
     assert_eq!(cluster.server().wait(), 1, "it leaves all else to the one who has the journal");
+    let log = cluster.read("server-0.log");
+    assert!(log.contains("taken over by process") && !log.contains("mend the disk"), "{log}");
     ask(&cluster, &["submit", "--cpus=100", "true"]).ok();
     drop(second);
+}
+
+#[test]
+fn a_takeover_that_is_refused_takes_nothing() {
+    let cluster = Cluster::start_with(&JOURNAL);
+    let text = cluster.hq(&["server", "start", "--journal", "journal", "--takeover"]).fails(1);
+    assert!(text.contains("already online"), "{text}");
+    cluster.submit(&["true"]);
 }

@@ -66,7 +66,7 @@ async fn show(
     live: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<()> {
     // Before anything changes on the terminal: from here on no signal ends the program behind its back.
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::all()?;
     let mut screen = Screen::open()?;
     if let Some(past) = past {
         past.spawn(Handle::current(), wishes.subscribe(), sender);
@@ -82,6 +82,12 @@ async fn show(
             event = events.recv() => {
                 let event = event.unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
                 input(&mut model, &mut screen, event.context("cannot read from the terminal")?)?;
+                // A key that is held down must not be ahead of what is drawn.
+                while !model.over
+                    && let Ok(event) = events.try_recv()
+                {
+                    input(&mut model, &mut screen, event.context("cannot read from the terminal")?)?;
+                }
                 screen.draw(&model)?;
                 is_fresh = false;
             }

@@ -53,9 +53,9 @@ pub(crate) fn why_aborted(detail: &JobDetail, first: TaskNumber, awaited: &[JobI
 
 const fn wanted(kind: DepKind) -> &'static str {
     match kind {
-        DepKind::Success => "finished",
-        DepKind::AnyEnd => "ended",
-        DepKind::Failure => "failed",
+        DepKind::Success => "had to finish",
+        DepKind::AnyEnd => "had to end",
+        DepKind::Failure => "had to fail",
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
             ),
             (
                 job(|_, submit| submit.deps = on(DepKind::Failure)),
-                Some("Aborted: not all tasks it waits for ended as it needs: 0 (failed)."),
+                Some("Aborted: not all tasks it waits for ended as it needs: 0 (had to fail)."),
             ),
             (
                 job(|_, submit| submit.after = vec![after(1, DepKind::Success), after(2, DepKind::Failure)]),

@@ -52,9 +52,13 @@ impl Machine {
             self.tell(now, ServerInput::Durable { seq: durable });
         }
         if let Some(JournalLost { reason, is_taken }) = loss {
-            tracing::error!("{}", Refusal::JournalFailed(reason.clone()));
-            let news =
-                if is_taken { ServerInput::JournalTaken { reason } } else { ServerInput::JournalFailed { reason } };
+            let news = if is_taken {
+                tracing::error!("{reason}");
+                ServerInput::JournalTaken { reason }
+            } else {
+                tracing::error!("{}", Refusal::JournalFailed(reason.clone()));
+                ServerInput::JournalFailed { reason }
+            };
             self.tell(now, news);
         }
         if self.signals.take_interrupt() {

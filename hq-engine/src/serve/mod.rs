@@ -11,5 +11,6 @@ mod start;
 pub use crate::builder::new_server_uid;
 pub use error::ServeError;
 pub use options::{ServeOptions, hostname};
+pub use start::check_free;
 
 pub(crate) use serving::Serving;

@@ -26,7 +26,7 @@ impl EngineHandle {
     /// # Cancel safety
     /// Not cancel safe: a run directory may be left behind.
     pub async fn serve(&self, options: ServeOptions) -> Result<ServerInfo, ServeError> {
-        refuse_live(&options.server_dir).await?;
+        check_free(&options.server_dir).await?;
         let dir = ServerDir::open_or_create(&options.server_dir)?;
         let uid = self.info().await?.server_uid;
         let versions = Versions::current(VERSION);
@@ -78,9 +78,15 @@ fn socket(run: &RunDir, client: &Endpoint, versions: Versions) -> Option<UnixLis
     bound.inspect_err(|e| tracing::warn!("no socket for clients of this machine at {path:?}: {e}")).ok()
 }
 
+/// Makes sure that no server lives in a directory, as [`EngineHandle::serve`] does: to be asked before anything else is taken
+/// that another server has, such as its journal.
+///
 /// # Errors
 /// Where somebody answers at the place that the directory's record names. A record that cannot be used is stale.
-async fn refuse_live(server_dir: &Path) -> Result<(), ServeError> {
+///
+/// # Cancel safety
+/// Cancel safe.
+pub async fn check_free(server_dir: &Path) -> Result<(), ServeError> {
     let Ok(run) = RunDir::find(server_dir, Seeker::Client) else { return Ok(()) };
     let Ok(AccessRecord { client: Some(client), .. }) = run.load_access(VERSION) else { return Ok(()) };
     let Ok(key) = PeerKey::of(&client) else { return Ok(()) };

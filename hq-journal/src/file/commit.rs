@@ -59,6 +59,11 @@ impl Writer {
             let done = match work {
                 Work::Write { last, epoch } => self.commit(&bytes, last, epoch),
                 Work::Exchange(exchange) => self.exchange(exchange),
+                // A look that fails says nothing: whoever writes next is told.
+                Work::Look => self.check_place().or_else(|error| match error {
+                    AppendError::TakenOver { .. } => Err(error),
+                    _ => Ok(()),
+                }),
             };
             if let Err(error) = done {
                 workshop.queue.fail(&error);

@@ -31,11 +31,13 @@ pub struct FileOptions {
     pub segment_bytes: u64,
     /// What boils records down; without it nothing is ever left out.
     pub condenser: Option<Condenser>,
+    /// How often it is found out whether another process has taken the journal, where nothing is written.
+    pub look_period: Duration,
     /// Takes the journal from a process that has it open.
     pub takeover: bool,
 }
 
-/// 20 ms, 64 MiB, 64 MiB, nothing left out, not taken from anybody.
+/// 20 ms, 64 MiB, 64 MiB, nothing left out, a look each 5 s, not taken from anybody.
 impl Default for FileOptions {
     fn default() -> Self {
         Self {
@@ -43,6 +45,7 @@ impl Default for FileOptions {
             queue_bytes: 64 << 20,
             segment_bytes: 64 << 20,
             condenser: None,
+            look_period: Duration::from_secs(5),
             takeover: false,
         }
     }
@@ -90,7 +93,7 @@ impl FileJournal {
         let opened = open::open(&storage, &path, &options)?;
         let (recovery, active) = (opened.recovery, opened.layout.active.clone());
         let epoch = recovery.epoch;
-        let queue = Queue::new(opened.layout, epoch, options.queue_bytes, options.flush_period);
+        let queue = Queue::new(opened.layout, epoch, options.queue_bytes, options.flush_period, options.look_period);
         let workshop = Arc::new(Workshop::new(storage, path.clone(), queue, on_durable, &options));
         let writer = Writer { workshop: workshop.clone(), active, epoch, seal_at: options.segment_bytes };
         let thread = thread::Builder::new().name("hq-journal".to_owned()).spawn(|| writer.run());

@@ -21,6 +21,7 @@ pub(super) struct Queue {
     safe: Condvar,
     bytes_max: usize,
     flush_period: Duration,
+    look_period: Duration,
 }
 
 struct State {
@@ -42,15 +43,23 @@ pub(super) enum Work {
     Write { last: Seq, epoch: Epoch },
     /// Put another file in the place of the active one.
     Exchange(Box<Exchange>),
+    /// Nothing for a while: see whether the journal is still there.
+    Look,
 }
 
 impl Queue {
-    pub(super) fn new(layout: Layout, epoch: Epoch, bytes_max: usize, flush_period: Duration) -> Self {
+    pub(super) fn new(
+        layout: Layout,
+        epoch: Epoch,
+        bytes_max: usize,
+        flush_period: Duration,
+        look_period: Duration,
+    ) -> Self {
         let last = Seq(layout.active.next.0 - 1);
         let (bytes, due, exchange, closing, failed) = (vec![], None, None, false, None);
         let state = State { bytes, last, epoch, due, layout, exchange, closing, failed };
         let [work, room, safe] = Default::default();
-        Self { state: Mutex::new(state), work, room, safe, bytes_max, flush_period }
+        Self { state: Mutex::new(state), work, room, safe, bytes_max, flush_period, look_period }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -101,7 +110,14 @@ impl Queue {
                 }
                 Some(_) => break,
                 None if state.closing => return None,
-                None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    let waited = self.work.wait_timeout(state, self.look_period);
+                    let (after, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                    state = after;
+                    if timeout.timed_out() && state.due.is_none() && state.exchange.is_none() && !state.closing {
+                        return Some(Work::Look);
+                    }
+                }
             }
         }
         bytes.clear();

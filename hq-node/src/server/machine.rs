@@ -192,10 +192,7 @@ impl ServerNode {
                 }
             }
             ServerInput::JournalFailed { reason } => self.journal_failed(reason),
-            ServerInput::JournalTaken { reason } => {
-                self.journal_failed(reason);
-                return self.leave();
-            }
+            ServerInput::JournalTaken { reason } => return self.leave(reason),
             ServerInput::Pruned { link, id, result } => match result {
                 Ok(()) => self.reply(link, id, ClientReply::Done),
                 Err(reason) => self.refuse(link, id, Refusal::Invalid(reason)),

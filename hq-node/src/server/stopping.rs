@@ -52,11 +52,17 @@ impl ServerNode {
         }
     }
 
-    /// Ends at once, and leaves all as it is for the server that has the journal now: workers see no more than the end of
-    /// their link, and no allocation is ended.
-    pub(super) fn leave(&mut self) {
+    /// Ends at once, and leaves all as it is for the server that has the journal now: workers, and clients that wait, see no
+    /// more than the end of their link, and no allocation is ended. Who asked for what is not safe is told `reason`.
+    pub(super) fn leave(&mut self, reason: String) {
         self.phase = Phase::Stopped;
         self.is_dirty = false;
+        let refusal = Refusal::Invalid(reason.clone());
+        self.ledger.fail(reason);
+        for (link, session) in &mut self.clients.links {
+            session.refuse_unsafe(&refusal);
+            self.touched.insert(*link);
+        }
         self.drop_orders();
         self.workers.links.values_mut().for_each(WorkerSession::hush);
         self.end_links();

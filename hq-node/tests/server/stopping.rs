@@ -78,7 +78,7 @@ fn a_server_whose_journal_was_taken_leaves_all_as_it_is() {
     rig.hear(worker.link); // bodies need not wait
     let appended = rig.log.len();
     rig.input(ServerInput::JournalTaken { reason: "taken".to_owned() });
-    let refusal = ClientReply::Refused(Refusal::JournalFailed("taken".to_owned()));
+    let refusal = ClientReply::Refused(Refusal::Invalid("taken".to_owned()));
     assert_eq!(rig.replies(client), [(submitted, refusal)]);
     assert_eq!(rig.hear(worker.link), [], "it looks for the server that has the journal");
     assert!(rig.stopped && [client, worker.link].iter().all(|link| rig.closed.contains(link)));

@@ -30,12 +30,16 @@ pub(super) enum Count {
     Percent(u32),
 }
 
-/// Reads `now,fail=1`, `soon,fail=1`, `now,success=N`, `now,done=N%`.
+/// Reads `never`, `now,fail=1`, `soon,fail=1`, `now,success=N`, `now,done=N%`.
 ///
 /// # Errors
 /// For anything else.
 pub(super) fn halt(text: &str) -> Result<Halt, String> {
-    let (when, rest) = text.split_once(',').ok_or("expected e.g. now,fail=1")?;
+    if text == "never" {
+        // More than a job can have.
+        return Ok(Halt { how: How::Now, on: On::Done, count: Count::Tasks(u32::MAX) });
+    }
+    let (when, rest) = text.split_once(',').ok_or("expected `never`, or e.g. now,fail=1")?;
     let how = match when {
         "now" => How::Now,
         "soon" => How::Soon,

@@ -8,7 +8,10 @@ use hq_backend_local::LocalBackend;
 use hq_backend_pbs::PbsBackend;
 use hq_backend_slurm::SlurmBackend;
 use hq_core::Span;
-use hq_engine::{BatchWorkers, Engine, ScaleKnobs, serve::ServeOptions};
+use hq_engine::{
+    BatchWorkers, Engine, ScaleKnobs,
+    serve::{ServeOptions, check_free},
+};
 use hq_transport::access::AccessRecord;
 use tracing::info;
 
@@ -94,8 +97,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         .backend(SlurmBackend::new())
         .batch_workers(BatchWorkers { program: program()?, rust_log: env::var("RUST_LOG").ok() })
         .scale_knobs(scale_knobs(|name| env::var(name).ok()));
-    let mut engine = builder.start().await?;
     let server_dir = absolute(&context.global.server_dir).context("cannot find the server directory")?;
+    // Whoever is refused has taken no journal from anybody.
+    check_free(&server_dir).await?;
+    let mut engine = builder.start().await?;
     let info = engine.serve(options(&args, server_dir.clone(), record)).await?;
     match context.out.mode() {
         Mode::Cli => context.out.table(&server_table(&info, Some(&server_dir)))?,
