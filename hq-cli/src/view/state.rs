@@ -4,20 +4,24 @@ use crate::output::{Cell, Color};
 
 /// The state of a job.
 pub(super) fn job_state_cell(state: JobState) -> Cell {
-    let color = match state {
+    job_color(state).map_or_else(|| state.label().into(), |color| Cell::colored(state.label(), color))
+}
+
+/// The colour of a state of jobs; an open one has none.
+pub(crate) const fn job_color(state: JobState) -> Option<Color> {
+    Some(match state {
         JobState::Running => Color::Yellow,
         JobState::Waiting => Color::Cyan,
         JobState::Failed => Color::Red,
         JobState::Aborted => Color::Blue,
         JobState::Canceled => Color::Magenta,
         JobState::Finished => Color::Green,
-        JobState::Opened => return state.label().into(),
-    };
-    Cell::colored(state.label(), color)
+        JobState::Opened => return None,
+    })
 }
 
-/// The colour of a state of tasks in cells.
-pub(super) const fn task_color(state: TaskState) -> Color {
+/// The colour of a state of tasks.
+pub(crate) const fn task_color(state: TaskState) -> Color {
     match state {
         TaskState::Waiting => Color::Cyan,
         TaskState::Running => Color::Yellow,

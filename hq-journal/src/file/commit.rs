@@ -131,16 +131,7 @@ impl Writer {
 
     /// Writes to a new file what a sync may have lost.
     fn rescue(&mut self, bytes: &[u8], why: &io::Error) -> Result<(), AppendError> {
-        let header = Header::new(self.active.next, self.epoch);
-        let write = || {
-            let names = self.names()?;
-            let mut fresh = Fresh::create(&names, "next", header)?;
-            fresh.write(bytes)?;
-            fresh.finish(false)?;
-            Ok((names, fresh))
-        };
-        let result = write().and_then(|(names, fresh)| self.replace(&names, fresh, header));
-        let again = match result {
+        let again = match self.go_on_in_new(bytes) {
             Ok(()) => {
                 let path = self.workshop.path.display();
                 let text = format!("the journal `{path}` could not be synced ({why}) and goes on in a new file");
@@ -156,14 +147,7 @@ impl Writer {
 
     /// Lets the active file be, and goes on in a new one.
     fn seal(&mut self) -> Result<(), AppendError> {
-        let header = Header::new(self.active.next, self.epoch);
-        let make = || {
-            let names = self.names()?;
-            let mut fresh = Fresh::create(&names, "next", header)?;
-            fresh.finish(false)?;
-            Ok((names, fresh))
-        };
-        match make().and_then(|(names, fresh)| self.replace(&names, fresh, header)) {
+        match self.go_on_in_new(&[]) {
             Ok(()) => {
                 self.seal_at = self.workshop.segment_bytes;
                 Workshop::compact_if_it_pays(&self.workshop);
@@ -178,6 +162,16 @@ impl Writer {
                 Ok(())
             }
         }
+    }
+
+    /// Puts a new file that begins with these frames in the place of the active one.
+    fn go_on_in_new(&mut self, frames: &[u8]) -> Result<(), Refused> {
+        let header = Header::new(self.active.next, self.epoch);
+        let names = self.names()?;
+        let mut fresh = Fresh::create(&names, "next", header)?;
+        fresh.write(frames)?;
+        fresh.finish(false)?;
+        self.replace(&names, fresh, header)
     }
 
     /// The right to change names, while the journal is ours.

@@ -88,10 +88,7 @@ impl Autoscaler {
                     find.at = find.at.map(|_| now);
                 }
             }
-            let known = self.book.queue(queue).into_iter().flat_map(Queue::active);
-            let ended = known.filter(|(_, a)| a.id.is_some() && !(leaves && self.book.may_come_back(a)));
-            let ended: Vec<u64> = ended.map(|(number, _)| number).collect();
-            ended.into_iter().for_each(|number| self.cancel(now, queue, number));
+            self.cancel_but(now, queue, |book, allocation| leaves && book.may_come_back(allocation));
             self.look_after(now);
         }
     }

@@ -6,7 +6,7 @@ use std::{
 use hq_core::{Fact, PauseCause, QueueId, Span, Tick};
 
 use super::{
-    Book, Queue, ScaleAction, ScaleKnobs, ScaleOrder,
+    Allocation, Book, Queue, ScaleAction, ScaleKnobs, ScaleOrder,
     api::Asked,
     care::{Cancel, Care, Find, Mind},
     health::Health,
@@ -314,8 +314,14 @@ impl Autoscaler {
 
     /// Has all allocations of a queue ended; those whose fate is not known once it is.
     pub(super) fn cancel_all(&mut self, now: Tick, id: QueueId) {
+        self.cancel_but(now, id, |_, _| false);
+    }
+
+    /// The same but for those that are `kept`.
+    pub(super) fn cancel_but(&mut self, now: Tick, id: QueueId, kept: impl Fn(&Book, &Allocation) -> bool) {
         let Some(queue) = self.book.queue(id) else { return };
-        let known: Vec<u64> = queue.active().filter(|(_, a)| a.id.is_some()).map(|(number, _)| number).collect();
+        let known = queue.active().filter(|(_, a)| a.id.is_some() && !kept(&self.book, a));
+        let known: Vec<u64> = known.map(|(number, _)| number).collect();
         for number in known {
             self.cancel(now, id, number);
         }
@@ -324,7 +330,7 @@ impl Autoscaler {
 }
 
 /// What a backend is told of an allocation that it has.
-pub(super) fn asked(allocation: &super::Allocation) -> Option<Asked> {
+pub(super) fn asked(allocation: &Allocation) -> Option<Asked> {
     let id = allocation.id.clone()?;
     Some(Asked { key: allocation.key.clone(), id, dir: allocation.dir.clone() })
 }

@@ -3,7 +3,10 @@ use std::borrow::Cow;
 use hq_core::{JobState, TaskState};
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::output::inert;
+use crate::{
+    output::{self, inert},
+    view::{job_color, task_color},
+};
 
 /// Characters of a text that are looked at: no line is as wide.
 const TEXT_MAX: usize = 500;
@@ -19,26 +22,23 @@ pub(super) fn safe(text: &str) -> String {
 
 /// The colour of a state of tasks.
 pub(super) const fn task(state: TaskState) -> Color {
-    match state {
-        TaskState::Waiting => Color::Cyan,
-        TaskState::Running => Color::Yellow,
-        TaskState::Finished => Color::Green,
-        TaskState::Failed => Color::Red,
-        TaskState::Canceled => Color::Magenta,
-        TaskState::Aborted => Color::Blue,
-    }
+    shown(task_color(state))
 }
 
 /// The colour of a state of jobs.
-pub(super) const fn job(state: JobState) -> Color {
-    match state {
-        JobState::Running => Color::Yellow,
-        JobState::Waiting => Color::Cyan,
-        JobState::Failed => Color::Red,
-        JobState::Aborted => Color::Blue,
-        JobState::Canceled => Color::Magenta,
-        JobState::Finished => Color::Green,
-        JobState::Opened => Color::Reset,
+pub(super) fn job(state: JobState) -> Color {
+    job_color(state).map_or(Color::Reset, shown)
+}
+
+const fn shown(color: output::Color) -> Color {
+    match color {
+        output::Color::Red => Color::Red,
+        output::Color::BrightRed => Color::LightRed,
+        output::Color::Green => Color::Green,
+        output::Color::Yellow => Color::Yellow,
+        output::Color::Blue => Color::Blue,
+        output::Color::Magenta => Color::Magenta,
+        output::Color::Cyan => Color::Cyan,
     }
 }
 
