@@ -98,7 +98,7 @@ pub struct TaskMark {
     pub retry: Option<Box<RetryMark>>,
 }
 
-/// What is known of a task that has not ended and did not end well before.
+/// What is known of a task that did not end well before. All but `lost` is of one that has not ended yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryMark {
     /// Numbers of rules, and how often they were used.

@@ -69,7 +69,8 @@ impl Scheduler {
     /// Why a task whose worker was lost must not be run again, whatever its rules.
     fn quarantine(&self, task: Ordinal) -> Option<String> {
         let (base, submit) = self.state.submit_of(task)?;
-        let crashes = self.state.records.crashes(task);
+        let known = self.state.records.crashes(task);
+        let crashes = known.map_or(0, |known| known.count);
         match submit.submit.profile(task.0 - base.0).crash_limit {
             CrashLimit::NeverRestart => Some(
                 "The task was running on a worker that was lost, and it must not be restarted (never-restart)."
@@ -79,7 +80,7 @@ impl Scheduler {
                 let mut error = format!(
                     "The task was running on a lost worker {crashes} times, which is its crash limit ({limit})."
                 );
-                let lost = self.state.records.retries.get(task).map(|known| &known.lost[..]).unwrap_or_default();
+                let lost = known.map(|known| &known.lost[..]).unwrap_or_default();
                 if lost.len() > 1 {
                     let workers: Vec<String> = lost.iter().map(ToString::to_string).collect();
                     let more = if usize::from(crashes) > lost.len() { ", …" } else { "" };

@@ -257,7 +257,9 @@ impl State {
         self.records.set(task, entry);
         self.records.next_instance(task);
         if let Some((worker, reason)) = ran {
-            self.note_loss(task, worker, reason);
+            if reason.is_crash() {
+                self.records.add_crash(task, worker);
+            }
             fx.bereft.push((task, reason));
         }
         self.count(base, before, TaskState::Waiting, 1);

@@ -3,6 +3,7 @@
 mod apply;
 mod away;
 mod class;
+mod crashes;
 mod doom;
 mod ends;
 mod gates;

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{Instance, Ordinal, OrdinalRange, Span, TaskMark, TaskState, Tick, WorkerId};
+use hq_core::{Instance, Ordinal, OrdinalRange, RetryMark, Span, TaskMark, TaskState, Tick, WorkerId};
 
-use super::retry::Retries;
+use super::{crashes::Crashes, retry::Retries};
 
 const PAGE: u64 = 4096;
 
@@ -12,7 +12,7 @@ const PAGE: u64 = 4096;
 pub(crate) struct Records {
     pages: BTreeMap<u64, Vec<Row>>,
     instances: BTreeMap<Ordinal, u32>,
-    crashes: BTreeMap<Ordinal, u16>,
+    crashes: BTreeMap<Ordinal, Crashes>,
     errors: BTreeMap<Ordinal, String>,
     gangs: BTreeMap<Ordinal, Vec<WorkerId>>,
     pub(crate) retries: Retries,
@@ -143,13 +143,13 @@ impl Records {
         self.instances.range(range.start..range.end()).map(|(task, n)| (*task, Instance(*n)))
     }
 
-    pub(crate) fn crashes(&self, task: Ordinal) -> u16 {
-        self.crashes.get(&task).copied().unwrap_or(0)
+    pub(crate) fn crashes(&self, task: Ordinal) -> Option<&Crashes> {
+        self.crashes.get(&task)
     }
 
-    pub(crate) fn add_crash(&mut self, task: Ordinal) {
-        let n = self.crashes.entry(task).or_insert(0);
-        *n = n.saturating_add(1);
+    /// A worker was lost while it ran `task`.
+    pub(crate) fn add_crash(&mut self, task: Ordinal, worker: WorkerId) {
+        self.crashes.entry(task).or_default().add(worker);
     }
 
     pub(crate) fn error(&self, task: Ordinal) -> Option<&str> {
@@ -176,13 +176,21 @@ impl Records {
         tasks.extend(self.errors.range(range.clone()).map(|(task, _)| *task));
         tasks.extend(self.gangs.range(range.clone()).map(|(task, _)| *task));
         tasks.extend(self.retries.marks_in(OrdinalRange::new(range.start, range.end.0 - range.start.0)));
-        let mark = |task: Ordinal| TaskMark {
-            task,
-            instance: self.instance(task).0,
-            crashes: self.crashes(task).into(),
-            error: self.error(task).map(str::to_owned),
-            gang: self.gang(task).unwrap_or_default().to_vec(),
-            retry: self.retries.get(task).cloned().map(Box::new),
+        let mark = |task: Ordinal| {
+            let crashes = self.crashes(task);
+            let lost = crashes.map(|known| known.lost.clone()).unwrap_or_default();
+            let retry = match self.retries.get(task) {
+                Some(known) => Some(known.clone()),
+                None => (!lost.is_empty()).then(RetryMark::default),
+            };
+            TaskMark {
+                task,
+                instance: self.instance(task).0,
+                crashes: crashes.map_or(0, |known| known.count.into()),
+                error: self.error(task).map(str::to_owned),
+                gang: self.gang(task).unwrap_or_default().to_vec(),
+                retry: retry.map(|known| Box::new(RetryMark { lost, ..known })),
+            }
         };
         tasks.into_iter().map(mark).collect()
     }
@@ -192,8 +200,10 @@ impl Records {
         if mark.instance > 0 {
             self.instances.insert(mark.task, mark.instance);
         }
-        if mark.crashes > 0 {
-            self.crashes.insert(mark.task, u16::try_from(mark.crashes).unwrap_or(u16::MAX));
+        let lost = mark.retry.as_ref().map(|known| known.lost.clone()).unwrap_or_default();
+        if mark.crashes > 0 || !lost.is_empty() {
+            let count = u16::try_from(mark.crashes).unwrap_or(u16::MAX);
+            self.crashes.insert(mark.task, Crashes { count, lost });
         }
         if let Some(error) = &mark.error {
             self.errors.insert(mark.task, error.clone());

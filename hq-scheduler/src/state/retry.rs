@@ -2,12 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hq_core::{LossReason, Ordinal, OrdinalRange, RangeSet, RetryMark, Tick, WorkerId};
+use hq_core::{Ordinal, OrdinalRange, RangeSet, RetryMark, Tick};
 
 use super::{Effects, Entry, State};
-
-/// So many lost workers are kept of a task.
-const LOST_MAX: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Retries {
@@ -65,17 +62,13 @@ impl Retries {
         self.due.extend(until.map(|until| (until, task)));
     }
 
-    fn note_loss(&mut self, task: Ordinal, worker: WorkerId) {
-        let known = self.tasks.entry(task).or_default();
-        if known.lost.len() < LOST_MAX {
-            known.lost.push(worker);
-        }
-    }
-
-    /// All that a snapshot says of a task.
+    /// All that a snapshot says of a task; the workers that it lost are not of here.
     pub(super) fn restore(&mut self, task: Ordinal, mark: &RetryMark) {
-        self.tasks.insert(task, RetryMark { until: None, ..mark.clone() });
-        self.delay(task, mark.until);
+        let known = RetryMark { until: None, lost: vec![], ..mark.clone() };
+        if mark.until.is_some() || known != RetryMark::default() {
+            self.tasks.insert(task, known);
+            self.delay(task, mark.until);
+        }
     }
 
     pub(super) fn marks_in(&self, range: OrdinalRange) -> impl Iterator<Item = Ordinal> + '_ {
@@ -154,14 +147,6 @@ impl State {
                 self.records.retries.delay(task, None);
                 self.insert_ready(OrdinalRange::one(task), fx);
             }
-        }
-    }
-
-    /// A task ran on a worker that was lost.
-    pub(super) fn note_loss(&mut self, task: Ordinal, worker: WorkerId, reason: LossReason) {
-        if reason.is_crash() {
-            self.records.add_crash(task);
-            self.records.retries.note_loss(task, worker);
         }
     }
 
