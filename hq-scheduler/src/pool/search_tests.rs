@@ -157,6 +157,7 @@ fn sixteen_groups_take_few_steps() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a search that goes to its bound takes miri ten minutes; the tests above walk the same code")]
 #[expect(clippy::print_stdout, reason = "the figures are for people")]
 fn beyond_that_the_search_ends_with_what_suffices() {
     let cases = [(3, 8, 8), (1, 64, 128), (2, 12, 8), (2, 16, 8), (4, 8, 8), (2, 64, 64), (3, 32, 64), (1, 4096, 200)];
