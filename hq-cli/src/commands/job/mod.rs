@@ -19,3 +19,4 @@ mod wait;
 mod why;
 
 pub(crate) use group::Command;
+pub(crate) use why::first_waiting;
