@@ -11,6 +11,7 @@ mod list;
 mod open;
 mod progress;
 mod rerun;
+mod silence;
 mod status;
 mod submit_file;
 mod summary;

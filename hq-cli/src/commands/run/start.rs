@@ -115,19 +115,24 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     args.exit.of(counts.finished == tasks)
 }
 
-/// Options that mean something else here.
+/// Refuses options that mean something else here.
 fn check(options: &Options) -> anyhow::Result<()> {
-    for (given, name) in [
-        (options.array.is_some(), "--array"),
+    match refused(options).find(|(is_given, _)| *is_given) {
+        Some((_, name)) => bail!("{name} cannot be used with `hq run`: tasks are made of the arguments behind `:::`"),
+        None => Ok(()),
+    }
+}
+
+/// Options that say what tasks there are, and whether each is given.
+pub(super) fn refused(options: &Options) -> impl Iterator<Item = (bool, &'static str)> {
+    [
         (options.each_line.is_some(), "--each-line"),
         (options.from_json.is_some(), "--from-json"),
+        (options.array.is_some(), "--array"),
         (!options.sweep.is_empty(), "--sweep"),
-    ] {
-        if given {
-            bail!("{name} cannot be used with `hq run`: tasks are made of the arguments behind `:::`");
-        }
-    }
-    Ok(())
+        (options.zip, "--zip"),
+    ]
+    .into_iter()
 }
 
 /// Lets outputs that the user says nothing of go to a directory of their own, which is there as long as what is returned.

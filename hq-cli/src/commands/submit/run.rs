@@ -1,7 +1,8 @@
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Read},
     os::unix::ffi::OsStringExt,
+    path::Path,
 };
 
 use anyhow::{Context as _, bail};
@@ -137,6 +138,11 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
         warn!("{warning}");
     }
     let bytes = |arg: OsString| Blob::from(arg.into_vec());
+    if let [_] = args.command[..]
+        && let Some(warning) = quoted(program)
+    {
+        warn!("{warning}");
+    }
     let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
     let parts = Parts {
         options: &options,
@@ -147,6 +153,19 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
         tasks,
     };
     build(parts, &submit_dir)
+}
+
+/// Warns of a whole command in quotes, which is the name of one program.
+fn quoted(program: &OsStr) -> Option<String> {
+    let text = program.to_string_lossy();
+    if !text.trim().contains(char::is_whitespace) || Path::new(program).exists() {
+        return None;
+    }
+    Some(format!(
+        "The program is called `{text}`, with blanks in its name, and there is none of that name here. Leave out the quotes, or let \
+         a shell read them: hq submit bash -c '{}'",
+        text.replace('\'', r"'\''")
+    ))
 }
 
 fn read_stdin(out: &mut Output) -> anyhow::Result<Vec<u8>> {
