@@ -3,6 +3,7 @@ use std::process::ExitCode;
 use tokio::runtime;
 
 use crate::{
+    advice::advice,
     args,
     commands::{Command, NotAllFinished},
     context::Context,
@@ -37,6 +38,9 @@ pub fn main() -> ExitCode {
             let mut text = output::inert(&format!("{error:#}")).into_owned();
             if let Some(WithLines { lines, .. }) = error.downcast_ref() {
                 lines.iter().for_each(|line| text += &format!("\n{}", output::inert(line)));
+            }
+            if let Some(advice) = advice(&error, &context.global.server_dir) {
+                text += &format!("\nHint: {}", output::inert(&advice));
             }
             match context.out.mode() {
                 // Nothing can be done where standard output is closed too.

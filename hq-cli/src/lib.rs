@@ -3,6 +3,7 @@
 //! | Module | What it is |
 //! |---|---|
 //! | `app` | parse, set up, run, report errors, exit code |
+//! | `advice` | what to do about an error |
 //! | `args` | global options and the parser put together |
 //! | `commands` | one file per command: its options and what it does |
 //! | `view` | what data of the engine looks like, as text and as JSON; pure |
@@ -22,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 mod app;
 mod args;
 mod commands;

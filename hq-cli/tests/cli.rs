@@ -192,7 +192,9 @@ fn a_missing_directory_is_named() {
         let output = command(args).arg("--server-dir").arg(&missing).output().expect("runs");
         let error = text(&output.stderr);
         assert!(error.contains(&format!("{expected}{missing:?} is not a directory")), "{error}");
-        assert_eq!(error.lines().count(), 1, "{error}");
+        let (first, second) = error.trim_end().split_once('\n').expect("an error, and below it what to do");
+        assert!(first.starts_with(expected), "{error}");
+        assert!(second.starts_with("Hint: start a server with `hq server start") && !second.contains('\n'), "{error}");
     }
 }
 

@@ -129,7 +129,8 @@ fn failures_are_run_again() {
     assert_eq!(output.ok(), "a\nb\n");
     assert_eq!(log(&cluster).iter().map(|(seq, code, ..)| (*seq, *code)).collect::<Vec<_>>(), [(1, 0), (2, 0)]);
     let output = cluster.hq(&["run", "--retries=2", "--fail-exit-code=7", "echo {} >> more; exit 1", ":::", "a"]);
-    assert_eq!((output.code, cluster.read("more").as_str(), output.stderr.as_str()), (7, "a\n".repeat(2).as_str(), ""));
+    assert_eq!((output.code, cluster.read("more").as_str()), (7, "a\n".repeat(2).as_str()));
+    assert!(output.stderr.contains("job 2 finished: 1 failed, of 1; see `hq job info 2`"), "{}", output.stderr);
     let list = cluster.hq(&["--output-mode=quiet", "job", "list", "--all"]);
     assert_eq!(list.ok(), "1 FINISHED\n2 FAILED\n", "closed both");
 }
@@ -260,4 +261,18 @@ fn a_killed_run_leaves_nothing_open_or_running() {
     let info =
         eventually("job closed", || cluster.json(&["job", "info", "1"]), |info| info[0]["info"]["is_open"] == false);
     assert_eq!(info[0]["info"]["task_stats"]["canceled"], 5, "{info}");
+}
+
+#[test]
+fn who_waits_for_what_no_worker_can_run_is_told_once() {
+    let mut cluster = Cluster::start();
+    cluster.submit(&["true"]);
+    let waits = [&["run", "true", ":::", "a"][..], &["submit", "--wait", "true"], &["job", "progress", "1"]];
+    let mut waits = waits.map(|args| cluster.background(args));
+    let told = |wait: &Process| wait.printed().matches("WARN Waiting: Task ").count();
+    eventually("all are told", || waits.each_ref().map(told), |told| told.iter().all(|told| *told == 1));
+    let _worker = cluster.worker("w", "1");
+    for wait in &mut waits {
+        assert_eq!((wait.wait(), told(wait)), (0, 1), "{}", wait.printed());
+    }
 }

@@ -34,7 +34,10 @@ impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let program = &self.program;
         match &self.outcome {
-            Err(CommandError::Start(e)) => write!(f, "{program} start failed: {e}"),
+            Err(CommandError::Start(e)) => {
+                write!(f, "{program} start failed: {e}")?;
+                start_advice(e).map_or(Ok(()), |advice| write!(f, "\nThe program `{program}` is {advice}"))
+            }
             Err(error @ CommandError::TimedOut { output, .. }) => {
                 write!(f, "{program} execution failed: {error}")?;
                 write!(f, "\nStderr: {}\nStdout: {}", shown(&output.stderr), shown(&output.stdout))
@@ -58,6 +61,9 @@ impl CommandFailure {
     pub fn brief(&self) -> String {
         let program = &self.program;
         let output = match &self.outcome {
+            Err(CommandError::Start(e)) => {
+                return format!("{program}: {}", start_advice(e).map_or_else(|| e.to_string(), str::to_owned));
+            }
             Err(error) => return format!("{program}: {error}"),
             Ok(output) => output,
         };
@@ -65,6 +71,18 @@ impl CommandFailure {
         let said = line(&output.stderr).or_else(|| line(&output.stdout));
         let how = output.code.map_or("was ended by a signal".to_owned(), |code| format!("ended with {code}"));
         said.map_or_else(|| format!("{program} {how} and said nothing"), |said| format!("{program} {how}: {said}"))
+    }
+}
+
+/// What is the matter with a program that cannot be started, and what to do about it.
+fn start_advice(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Some(
+            "not in the PATH of the server: start the server where it is installed (a login node, maybe after \
+             `module load`), with its directory in PATH",
+        ),
+        io::ErrorKind::PermissionDenied => Some("in the PATH of the server and not executable: see its mode"),
+        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ mod simulate;
 mod submit;
 mod task;
 mod tree;
+mod waiting;
 mod watch;
 mod worker;
 

@@ -49,6 +49,11 @@ impl Output {
         self.is_terminal
     }
 
+    /// Whether anything was written.
+    pub(crate) const fn wrote(&self) -> bool {
+        self.wrote
+    }
+
     /// Characters in a line that is not to be wrapped: of a terminal as many as it has, less one for the cursor.
     pub(crate) fn width(&self) -> usize {
         match terminal_size::terminal_size() {

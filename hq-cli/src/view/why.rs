@@ -48,7 +48,7 @@ fn standing(explained: &Explanation) -> String {
         }
         Standing::Withdrawn => "is being cancelled.".to_owned(),
         Standing::Infeasible if explained.workers.is_empty() => {
-            "waits for a worker: there is none. Start one with `hq worker start`.".to_owned()
+            "waits for a worker: there is none. Start one with `hq worker start`, or have machines asked for with `hq alloc add`.".to_owned()
         }
         Standing::Infeasible if explained.workers.len() == 1 => "can never run on the one worker there is.".to_owned(),
         Standing::Infeasible => format!("can never run on any of the {} workers there are.", explained.workers.len()),

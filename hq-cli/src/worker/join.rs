@@ -43,8 +43,16 @@ impl ServerWay {
         let connected = TcpTransport::new(server.host.as_str(), server.port, identity).connect().await;
         connected
             .map_err(|error| anyhow::Error::from_boxed(error.into_cause()))
-            .with_context(|| format!("Access token found but HQ server {}:{} is unreachable", server.host, server.port))
+            .with_context(|| Unreachable { host: server.host, port: server.port })
     }
+}
+
+/// Nobody is where the record says, or it is somebody else.
+#[derive(Debug, thiserror::Error)]
+#[error("Access token found but HQ server {host}:{port} is unreachable")]
+pub(crate) struct Unreachable {
+    pub(crate) host: String,
+    pub(crate) port: u16,
 }
 
 #[async_trait]

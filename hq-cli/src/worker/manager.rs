@@ -1,6 +1,6 @@
 use std::{process::Command, time::Duration};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use hq_core::{BatchJob, Span};
 use serde_json::Value;
@@ -36,13 +36,16 @@ pub(crate) async fn detect(manager: ManagerArg) -> anyhow::Result<Option<(BatchJ
     }
     let asked = job.clone();
     let answer = tokio::task::spawn_blocking(move || remaining(&asked));
-    let remaining = match tokio::time::timeout(ANSWER_MAX, answer).await {
-        Ok(Ok(Some(remaining))) => Some(remaining),
-        _ => {
-            warn!("The remaining time of {} job {} cannot be found out; no time limit is set", job.manager, job.id);
-            None
-        }
+    let why = match tokio::time::timeout(ANSWER_MAX, answer).await {
+        Ok(Ok(Ok(remaining))) => return Ok(Some((job, Some(remaining)))),
+        Ok(Ok(Err(error))) => format!("{error:#}"),
+        Ok(Err(_)) | Err(_) => format!("no answer within {} s", ANSWER_MAX.as_secs()),
     };
+    warn!(
+        "The remaining time of {} job {} cannot be found out ({why}); no time limit is set, --time-limit sets one",
+        job.manager, job.id
+    );
+    let remaining = None;
     Ok(Some((job, remaining)))
 }
 
@@ -66,15 +69,21 @@ fn batch_job(manager: ManagerArg, env: impl Fn(&str) -> Option<String>) -> anyho
 }
 
 /// Asks the batch system. Blocks as long as its program takes.
-fn remaining(job: &BatchJob) -> Option<Span> {
+fn remaining(job: &BatchJob) -> anyhow::Result<Span> {
     let pbs = job.manager == "PBS";
     let (program, args) =
         if pbs { ("qstat", vec!["-f", &job.id, "-F", "json"]) } else { ("scontrol", vec!["show", "job", &job.id]) };
-    let output = Command::new(program).args(args).stdin(std::process::Stdio::null()).output().ok()?;
+    let output = Command::new(program).args(args).stdin(std::process::Stdio::null()).output();
+    let output = output.with_context(|| format!("{program} cannot be started"))?;
     if !output.status.success() {
-        return None;
+        bail!("{program} ended with {}", output.status);
     }
-    if pbs { pbs_remaining(&output.stdout, &job.id) } else { slurm_remaining(&String::from_utf8_lossy(&output.stdout)) }
+    let read = if pbs {
+        pbs_remaining(&output.stdout, &job.id)
+    } else {
+        slurm_remaining(&String::from_utf8_lossy(&output.stdout))
+    };
+    read.with_context(|| format!("{program} tells no time limit"))
 }
 
 fn pbs_remaining(answer: &[u8], id: &str) -> Option<Span> {

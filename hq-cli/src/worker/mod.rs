@@ -9,6 +9,6 @@ mod welcome;
 
 pub(crate) use config::{BaseArgs, ConfigArgs, DetectList, WorkDir};
 pub(crate) use found::{Search, find};
-pub(crate) use join::{ServerWay, watch_welcome};
+pub(crate) use join::{ServerWay, Unreachable, watch_welcome};
 pub(crate) use manager::{ManagerArg, detect as detect_manager};
 pub(crate) use overviews::send_overviews;

@@ -2,7 +2,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs::File,
-    io::{self, BufReader},
+    io::{self, BufReader, IsTerminal},
     os::unix::ffi::OsStrExt,
     path::Path,
 };
@@ -12,13 +12,13 @@ use hq_core::{IdList, Instance, JobDetail, JobId, Selector, TaskState};
 use hq_stream::{StreamDir, StreamError};
 use tracing::{error, warn};
 
-use super::follow::follow;
+use super::{follow::follow, silence::why_silent};
 use crate::{
     args::{Channel, TaskStateArg},
     context::Context,
     output::{Mode, StdoutClosed},
     parse,
-    server::{MISSING_MAX, missing},
+    server::{MISSING_MAX, Server, missing},
     view::{Target, TaskFilter, TaskRow, body, final_paths, locate, row_count, task_rows, unknown_tasks},
     way_back::Resume,
 };
@@ -80,7 +80,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
             }
             bail!("--follow goes with one job, and {} were selected", found.len());
         };
-        return follow(&args, JobId(job), &server, context).await;
+        follow(&args, JobId(job), &server, context).await?;
+        return tell_silence(&found, &args, &server, context).await;
     }
     if let Selector::Ids(ids) = &args.selector {
         // As they were named.
@@ -88,7 +89,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     }
     let states = args.task_status.iter().copied().map(Into::into).collect();
     let filter = TaskFilter { ids: args.tasks.clone(), states };
-    for job in found {
+    let mut is_told = false;
+    for job in found.iter().copied() {
         let mut details = server.job_details(JobId(job), filter.part(true));
         let (mut streams, mut selected, mut waiting) = (Streams::default(), 0, 0);
         while let Some(piece) = details.next().await? {
@@ -101,10 +103,21 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         }
         if selected == 0 {
             warn!("No tasks were selected for job {job}, there is nothing to print");
+            is_told = true;
         }
         if waiting > 0 {
             warn!("Tasks of job {job} that have not started and have no output: {waiting}");
+            is_told = true;
         }
+    }
+    if is_told { Ok(()) } else { tell_silence(&found, &args, &server, context).await }
+}
+
+/// Tells people why they see nothing.
+async fn tell_silence(found: &[u32], args: &Args, server: &Server, context: &Context) -> anyhow::Result<()> {
+    if !found.is_empty() && !context.out.wrote() && io::stderr().is_terminal() {
+        let jobs = server.jobs(Selector::Ids(IdList::from_numbers(found.iter().copied())?)).await?;
+        warn!("{}", why_silent(&jobs, args.channel));
     }
     Ok(())
 }

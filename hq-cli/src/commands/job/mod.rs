@@ -11,6 +11,7 @@ mod list;
 mod open;
 mod progress;
 mod rerun;
+mod silence;
 mod status;
 mod submit_file;
 mod summary;
@@ -19,3 +20,4 @@ mod wait;
 mod why;
 
 pub(crate) use group::Command;
+pub(crate) use why::first_waiting;

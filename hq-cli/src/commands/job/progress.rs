@@ -1,7 +1,15 @@
 use hq_core::Selector;
 use tracing::warn;
 
-use crate::{commands::watch::watch, context::Context, parse, way_back::Resume};
+use crate::{
+    commands::{
+        waiting::{tell_end, telling},
+        watch::watch,
+    },
+    context::Context,
+    parse,
+    way_back::Resume,
+};
 
 /// Options of `job progress`.
 #[derive(Debug, clap::Args)]
@@ -22,5 +30,8 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         warn!("There are no jobs to wait for");
         return Ok(());
     }
-    watch(&server, jobs, true, &mut context.out).await
+    let below_bar = context.out.is_terminal();
+    telling(&server, jobs.clone(), below_bar, watch(&server, jobs.clone(), true, &mut context.out)).await?;
+    tell_end(&server, jobs).await;
+    Ok(())
 }

@@ -1,6 +1,16 @@
+use std::io::{self, IsTerminal};
+
 use hq_core::{ClientRequest, Selector};
 
-use crate::{commands::outcome::FailExitCode, context::Context, parse, way_back::Resume};
+use crate::{
+    commands::{
+        outcome::FailExitCode,
+        waiting::{tell_end, telling},
+    },
+    context::Context,
+    parse,
+    way_back::Resume,
+};
 
 /// Options of `job wait`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +34,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
     let jobs = server.settle(args.exit.resolve(&server, args.selector).await?).await?;
-    server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close }).await?;
+    let end = server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close });
+    // Scripts read both streams and expect nothing there.
+    if io::stderr().is_terminal() {
+        telling(&server, jobs.clone(), false, end).await?;
+        tell_end(&server, jobs.clone()).await;
+    } else {
+        end.await?;
+    }
     args.exit.check(&server, jobs).await
 }

@@ -81,7 +81,7 @@ async fn first_aborted(server: &Server, job: &JobDetail) -> Result<Option<String
 }
 
 /// The first task of the job that waits, and why; nothing where none does, or where it does no more.
-async fn first_waiting(server: &Server, job: JobId) -> Result<Option<(TaskNumber, Explanation)>, CallError> {
+pub(crate) async fn first_waiting(server: &Server, job: JobId) -> Result<Option<(TaskNumber, Explanation)>, CallError> {
     let Some(task) = first_in(server, job, TaskState::Waiting).await? else { return Ok(None) };
     match server.explain(job, task).await {
         Ok(explained) => Ok(Some((task, explained))),

@@ -1,5 +1,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
+use clap::Arg;
+
 use super::halt::{Halt, halt};
 use crate::{
     commands::{outcome::FailExitCode, submit::Options},
@@ -24,7 +26,7 @@ In the command, which a shell runs:
 Without any of them the arguments are put behind the command.
 
 What tasks print is printed when they end. Files that they print to lie in a directory beside the working directory
-until then, so that this has to be shared with the workers; or name files with --stdout and --stderr.")]
+until then, so that this has to be shared with the workers; or name files with --stdout and --stderr.", mut_args = own_words)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) options: Options,
@@ -64,4 +66,40 @@ pub(crate) struct Args {
     /// The command, `:::`, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
+}
+
+/// Options of `submit` that mean nothing here are not shown, others are with what is true here.
+fn own_words(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "array" | "each_line" | "from_json" | "sweep" | "zip" => arg.hide(true),
+        "name" => arg.help("Name of the job [default: run]"),
+        "stdout" | "stderr" => {
+            let own = format!(
+                "File for standard {}: `none`, PATH, `PATH:rm-if-finished`, or `:rm-if-finished` for \
+                 %{{CWD}}/job-%{{JOB_ID}}/%{{TASK_ID}}.{} [default: it is printed here, and kept nowhere]",
+                if arg.get_id() == "stdout" { "output" } else { "error" },
+                arg.get_id()
+            );
+            arg.help(own).long_help(None::<&str>)
+        }
+        _ => arg,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+    use crate::commands::run::start::refused;
+
+    #[test]
+    fn what_is_refused_is_not_shown() {
+        let shown = Args::augment_args(clap::Command::new("run"));
+        let hidden: Vec<&str> =
+            shown.get_arguments().filter(|arg| arg.is_hide_set()).filter_map(Arg::get_long).collect();
+        let all = Options { zip: true, ..Options::default() };
+        let names: Vec<&str> = refused(&all).map(|(_, name)| name.trim_start_matches("--")).collect();
+        assert_eq!(hidden, names);
+    }
 }

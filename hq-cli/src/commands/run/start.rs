@@ -1,9 +1,12 @@
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    ffi::OsStr,
+    io::{self, IsTerminal},
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 
 use anyhow::{Context as _, bail};
-use hq_core::{
-    ClientReply, ClientRequest, IdList, JobId, JobSpec, JobTarget, OnClose, RetryOn, RetryRule, Selector, Submit,
-};
+use hq_core::{ClientReply, ClientRequest, JobId, JobSpec, JobTarget, OnClose, RetryOn, RetryRule, Submit};
 use serde_json::json;
 use tempfile::TempDir;
 use tracing::warn;
@@ -16,7 +19,10 @@ use super::{
     plan::{Plan, usual_shell},
 };
 use crate::{
-    commands::submit::{Options, describe, warn_of_unoffered},
+    commands::{
+        submit::{Options, describe, warn_of_unoffered},
+        waiting::{only, tell_end, telling},
+    },
     context::Context,
     interrupt::Signals,
     output::Mode,
@@ -90,8 +96,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         follow.follow(&mut stream, &mut context.out).await?;
         follow.print_rest(&mut context.out).await
     };
+    let below_bar = args.bar && io::stderr().is_terminal();
     let result = tokio::select! {
-        result = work => result,
+        result = telling(&server, only(job), below_bar, work) => result,
         signal = signals.nth(1) => Err(anyhow::anyhow!("{signal}: the tasks are cancelled")),
     };
     tokio::select! {
@@ -99,6 +106,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         signal = signals.nth(2) => bail!("{signal}: the server was not waited for; job {job} may go on"),
     }
     result?;
+    tell_end(&server, only(job)).await;
     let counts = follow.state.counts;
     if context.out.mode() == Mode::Json {
         let (failed, canceled) = (counts.failed, counts.canceled + counts.aborted);
@@ -107,19 +115,24 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     args.exit.of(counts.finished == tasks)
 }
 
-/// Options that mean something else here.
+/// Refuses options that mean something else here.
 fn check(options: &Options) -> anyhow::Result<()> {
-    for (given, name) in [
-        (options.array.is_some(), "--array"),
+    match refused(options).find(|(is_given, _)| *is_given) {
+        Some((_, name)) => bail!("{name} cannot be used with `hq run`: tasks are made of the arguments behind `:::`"),
+        None => Ok(()),
+    }
+}
+
+/// Options that say what tasks there are, and whether each is given.
+pub(super) fn refused(options: &Options) -> impl Iterator<Item = (bool, &'static str)> {
+    [
         (options.each_line.is_some(), "--each-line"),
         (options.from_json.is_some(), "--from-json"),
+        (options.array.is_some(), "--array"),
         (!options.sweep.is_empty(), "--sweep"),
-    ] {
-        if given {
-            bail!("{name} cannot be used with `hq run`: tasks are made of the arguments behind `:::`");
-        }
-    }
-    Ok(())
+        (options.zip, "--zip"),
+    ]
+    .into_iter()
 }
 
 /// Lets outputs that the user says nothing of go to a directory of their own, which is there as long as what is returned.
@@ -156,14 +169,14 @@ async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<(
     let job = submit.job.clone();
     server.submit_all(job.clone(), vec![submit]).await?;
     if let (true, JobTarget::Attach(job)) = (close, job) {
-        server.call(ClientRequest::CloseJobs(Selector::Ids(IdList::range(job.0, 1)))).await?;
+        server.call(ClientRequest::CloseJobs(only(job))).await?;
     }
     Ok(())
 }
 
 /// Leaves nothing open or running behind.
 async fn finish(server: &Server, job: JobId, cancel: bool) {
-    let own = || Selector::Ids(IdList::range(job.0, 1));
+    let own = || only(job);
     if cancel {
         _ = server.call(ClientRequest::CancelJobs { jobs: own(), reason: Some("hq run has ended".to_owned()) }).await;
     }

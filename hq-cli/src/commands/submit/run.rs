@@ -1,11 +1,12 @@
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Read},
     os::unix::ffi::OsStringExt,
+    path::Path,
 };
 
 use anyhow::{Context as _, bail};
-use hq_core::{Blob, ClientRequest, IdList, JobId, Selector, Submit};
+use hq_core::{Blob, ClientRequest, JobId, Submit};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -19,7 +20,10 @@ use super::{
     tasks::Tasks,
 };
 use crate::{
-    commands::watch::watch,
+    commands::{
+        waiting::{only, tell_end, telling},
+        watch::watch,
+    },
     context::Context,
     listening::Listening,
     output::{Mode, Output},
@@ -49,11 +53,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     if output {
         let job = run_listening(submit, &server, listener, &mut context.out).await?;
-        return exit.check(&server, Selector::Ids(IdList::range(job.0, 1))).await;
+        tell_end(&server, only(job)).await;
+        return exit.check(&server, only(job)).await;
     }
     let job = hand_over(submit, &server, &mut context.out).await?;
-    let jobs = Selector::Ids(IdList::range(job.0, 1));
-    let ended = jobs.clone();
+    let jobs = only(job);
     if wait || progress {
         context.out.flush()?;
         info!("Waiting for job {job} to end");
@@ -64,16 +68,19 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
             None => Ok(()),
         }
     };
+    let below_bar = progress && context.out.is_terminal();
     let end = async {
         if progress {
-            watch(&server, jobs, true, &mut context.out).await?;
-        } else if wait {
-            server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await?;
+            watch(&server, jobs, true, &mut context.out).await
+        } else {
+            server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await
         }
-        anyhow::Ok(())
     };
-    tokio::try_join!(end, listen)?;
-    exit.check(&server, ended).await
+    if wait || progress {
+        telling(&server, only(job), below_bar, async { tokio::try_join!(end, listen) }).await?;
+        tell_end(&server, only(job)).await;
+    }
+    exit.check(&server, only(job)).await
 }
 
 /// Submits, and prints what tasks print until the job has ended.
@@ -94,7 +101,8 @@ async fn run_listening(
             None => Ok(()),
         }
     };
-    tokio::try_join!(listen::print(Listening::new(server, job, stream), out), listen)?;
+    let print = listen::print(Listening::new(server, job, stream), out);
+    telling(server, only(job), false, async { tokio::try_join!(print, listen) }).await?;
     Ok(job)
 }
 
@@ -130,6 +138,11 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
         warn!("{warning}");
     }
     let bytes = |arg: OsString| Blob::from(arg.into_vec());
+    if let [_] = args.command[..]
+        && let Some(warning) = quoted(program)
+    {
+        warn!("{warning}");
+    }
     let submit_dir = std::env::current_dir().context("cannot find out the working directory")?;
     let parts = Parts {
         options: &options,
@@ -140,6 +153,19 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
         tasks,
     };
     build(parts, &submit_dir)
+}
+
+/// Warns of a whole command in quotes, which is the name of one program.
+fn quoted(program: &OsStr) -> Option<String> {
+    let text = program.to_string_lossy();
+    if !text.trim().contains(char::is_whitespace) || Path::new(program).exists() {
+        return None;
+    }
+    Some(format!(
+        "The program is called `{text}`, with blanks in its name, and there is none of that name here. Leave out the quotes, or let \
+         a shell read them: hq submit bash -c '{}'",
+        text.replace('\'', r"'\''")
+    ))
 }
 
 fn read_stdin(out: &mut Output) -> anyhow::Result<Vec<u8>> {

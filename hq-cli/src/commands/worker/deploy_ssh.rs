@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args, _: &mut Context) -> anyhow::Result<()> {
             }
             Err(cause) => {
                 is_bad = true;
-                error!("Cannot run ssh for {}: {cause}", host.name);
+                error!("Cannot run ssh for {}: {cause}; an SSH client has to be in PATH", host.name);
             }
         }
     }
