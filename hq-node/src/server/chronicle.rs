@@ -23,6 +23,20 @@ pub struct Chronicle {
     last: Seq,
 }
 
+/// A copy goes on by itself.
+impl Clone for Chronicle {
+    fn clone(&self) -> Self {
+        Self {
+            scheduler: self.scheduler.fork_past(),
+            jobs: self.jobs.clone(),
+            grants: self.grants.clone(),
+            wall: self.wall.clone(),
+            server_uid: self.server_uid.clone(),
+            last: self.last,
+        }
+    }
+}
+
 impl Chronicle {
     /// Takes the records of a journal from its first one on.
     pub fn new() -> Self {
