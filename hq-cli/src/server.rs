@@ -156,11 +156,6 @@ impl Server {
         Ok(self.client().whole_details(job, bodies).await?.into_iter().next())
     }
 
-    /// All jobs in one piece.
-    pub(crate) async fn whole_jobs(&self) -> Result<Vec<JobDetail>, CallError> {
-        self.client().whole_details(Selector::All, false).await
-    }
-
     /// The one job that is selected, if it is there.
     pub(crate) async fn find_job(&self, job: &Selector) -> Result<Option<JobId>, CallError> {
         Ok(self.jobs(job.clone()).await?.first().map(|job| job.id))

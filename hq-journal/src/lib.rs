@@ -54,7 +54,9 @@ mod urgency;
 
 pub use condense::{Condense, CondenseError, Condensed, Condenser, Keep, OnCondensed};
 pub use error::{AppendError, CloseError, OpenError, ReadError};
-pub use file::{FileJournal, FileOptions, Loss, Recovery, RepairError, Repaired, Salvage, TornTail, read_file, repair};
+pub use file::{
+    FileJournal, FileOptions, JournalView, Loss, Recovery, RepairError, Repaired, Salvage, TornTail, read_file, repair,
+};
 pub use holder::Holder;
 pub use journal::{Durability, Journal, OnDurable, Records};
 pub use memory::{MemoryJournal, MemoryStore};

@@ -68,6 +68,11 @@ impl Scheduler {
         self.state.apply(record, &mut Effects::default())
     }
 
+    /// Another core, to which the same was [`replay`](Self::replay)ed and nothing else has happened.
+    pub fn fork_past(&self) -> Self {
+        Self { state: self.state.clone(), ..Self::default() }
+    }
+
     /// The next thing to do. A round of placement runs in here when something has changed.
     ///
     /// Lanes that were opened together, and tasks that are killed together, come one by one, each with its fact and its message.

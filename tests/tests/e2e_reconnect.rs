@@ -213,6 +213,7 @@ fn an_open_job_whose_client_died_with_the_server_is_cancelled() {
     eventually("bound", || cluster.json(&["job", "info", "1"])[0]["info"]["is_open"].clone(), |open| *open == true);
     cluster.server().kill();
     assert_eq!(run.wait(), 1);
+    assert!(run.printed().contains("it cancels job 1 after its --adopt-timeout"), "{}", run.printed());
     cluster.start_server(&[&JOURNAL[..], &["--adopt-timeout=1s"]].concat());
     let info = eventually(
         "it is closed",
@@ -221,6 +222,30 @@ fn an_open_job_whose_client_died_with_the_server_is_cancelled() {
     );
     assert_eq!(info["task_stats"]["canceled"], 2, "{info}");
     assert_eq!(info["cancel_reason"], "who submitted it is gone", "{info}");
+}
+
+#[test]
+fn a_run_goes_on_with_the_server_that_comes_back() {
+    let mut cluster = Cluster::start_with(&JOURNAL);
+    let _worker = worker(&mut cluster, "w1", "2");
+    let command = "touch ran-{}; until [ -e go-{} ]; do sleep 0.05; done; echo said-{}; [ {} != 2 ]";
+    let args = ["run", "-k", "--reconnect-timeout=60s", "--fail-exit-code=7", "--joblog=log", command, ":::"];
+    let mut run = cluster.background(&[&args[..], &["1", "2", "3"]].concat());
+    cluster.until(1, "running", 2);
+    cluster.server().kill();
+    eventually("it waits", || run.printed(), |text| text.contains("waiting for it up to 1m"));
+    // One ends while nobody is there; it is heard of once the server is back, and nobody has cancelled the others.
+    let_go(&cluster, 1);
+    cluster.start_server(&[&JOURNAL[..], &["--adopt-timeout=2s"]].concat());
+    eventually("the end is heard of", || run.printed(), |text| text.contains("said-1\n"));
+    (2..=3).for_each(|task| let_go(&cluster, task));
+    assert_eq!(run.wait(), 7, "{}", run.printed());
+    let printed = run.printed();
+    let said: Vec<&str> = printed.lines().filter(|line| !line.contains(" WARN ")).collect();
+    assert_eq!(said, ["said-1", "said-2", "said-3"], "{printed}");
+    assert_eq!(cluster.read("log").lines().count(), 4, "a line for each and none twice: {}", cluster.read("log"));
+    let info = cluster.json(&["job", "info", "1"])[0]["info"].clone();
+    assert_eq!((&info["is_open"], &info["task_stats"]["finished"]), (&false.into(), &2.into()), "{info}");
 }
 
 #[test]

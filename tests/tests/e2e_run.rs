@@ -253,14 +253,16 @@ fn who_waits_can_be_told_of_failures() {
 #[test]
 fn a_killed_run_leaves_nothing_open_or_running() {
     let (cluster, _worker) = with_worker();
-    let mut command =
-        cluster.command(&["run", "--retries=3", "sleep", "{}", ":::", "3600", "3601", "3602", "3603", "3604"]);
-    let mut run = Process::start(&mut command, cluster.path("run.log"));
-    cluster.until(1, "running", 4);
-    run.kill();
-    let info =
-        eventually("job closed", || cluster.json(&["job", "info", "1"]), |info| info[0]["info"]["is_open"] == false);
-    assert_eq!(info[0]["info"]["task_stats"]["canceled"], 5, "{info}");
+    for (job, retries) in [(1, "--retries=3"), (2, "--retries=1")] {
+        let mut command =
+            cluster.command(&["run", retries, "sleep", "{}", ":::", "3600", "3601", "3602", "3603", "3604"]);
+        let mut run = Process::start(&mut command, cluster.path(&format!("run{job}.log")));
+        cluster.until(job, "running", 4);
+        run.kill();
+        let ask = || cluster.json(&["job", "info", &job.to_string()])[0]["info"].clone();
+        let info = eventually("job closed", ask, |info| info["is_open"] == false);
+        assert_eq!(info["task_stats"]["canceled"], 5, "{info}");
+    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 use std::{future::ready, path::Path};
 
 use hq_client::{CallError, EventBatch, EventStream};
-use hq_core::{ClientReply, ClientRequest, Selector, Seq, ServerInfo, WallTime};
+use hq_core::{ClientReply, ClientRequest, DetailPart, Selector, Seq, ServerInfo, WallTime};
 use tracing::{debug, warn};
 
-use super::{FileLog, rebuilt::rebuilt};
+use super::{
+    FileLog,
+    rebuilt::{cluster_events, job_events},
+};
 use crate::{
     commands::Filter,
     output::Output,
@@ -102,11 +105,7 @@ async fn tell_from(
                 }
                 Ok(EventBatch::Reset { .. }) => {
                     debug!("the server does not remember all that happened; it is told by what is there now");
-                    let workers = server.workers(Selector::All).await?;
-                    let jobs = server.whole_jobs().await?;
-                    let events = rebuilt(info, &workers, &jobs);
-                    until = events.last().map_or(until, |event| event.at);
-                    events.iter().for_each(|event| printer.told.tell(event, &mut printer.lines));
+                    until = printer.rebuild(server, info, out).await?;
                 }
                 Err(CallError::Lost(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -175,6 +174,21 @@ impl Printer<'_> {
             self.print(out)?;
         }
         Ok(())
+    }
+
+    /// Prints what there is to be seen by what is there now, job by job: lines are in order as far as they are held back.
+    /// Nothing of it happened after the moment that is returned.
+    async fn rebuild(&mut self, server: &Server, info: &ServerInfo, out: &mut Output) -> anyhow::Result<WallTime> {
+        let workers = server.workers(Selector::All).await?;
+        let mut jobs = server.details(Selector::All, DetailPart::default());
+        let (mut events, mut until) = (cluster_events(info, &workers), WallTime(0));
+        loop {
+            until = events.last().map_or(until, |event| until.max(event.at));
+            events.iter().for_each(|event| self.told.tell(event, &mut self.lines));
+            self.print(out)?;
+            let Some(piece) = jobs.next().await? else { return Ok(until) };
+            events = job_events(&piece);
+        }
     }
 
     fn print(&mut self, out: &mut Output) -> anyhow::Result<()> {

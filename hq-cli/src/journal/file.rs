@@ -2,13 +2,14 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use hq_core::{Event, Fact, Record, Seq, WallTime};
-use hq_journal::{Records, read_file};
+use hq_journal::{JournalView, Records};
 use hq_node::Chronicle;
 
 use crate::view::{EventLine, EventLines, server_stop};
 
 /// The log of a journal file, as far as the file is whole when it is opened. The file may be in use.
 pub(crate) struct FileLog {
+    view: JournalView,
     records: Records,
     /// The next record, where it was looked at already.
     first: Option<(Seq, Record)>,
@@ -21,9 +22,16 @@ impl FileLog {
     /// # Errors
     /// Where it is no journal that can be read.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let mut records = read_file(path)?;
+        let view = JournalView::open(path)?;
+        let mut records = view.records(Seq(0));
         let first = records.next().transpose().with_context(|| format!("cannot read {path:?}"))?;
-        Ok(Self { records, first, chronicle: Chronicle::new() })
+        Ok(Self { view, records, first, chronicle: Chronicle::new() })
+    }
+
+    /// Another one that stands at the same place of the same file, and goes on by itself.
+    pub(crate) fn fork(&self) -> Self {
+        let records = self.view.records(self.next_seq());
+        Self { view: self.view.clone(), records, first: None, chronicle: self.chronicle.clone() }
     }
 
     /// The uid of the server that wrote it; none in an empty one.

@@ -17,38 +17,65 @@ use crate::{
     storage::{Files, How, Storage},
 };
 
-/// The records of a journal, in order, as far as they are whole when this is called. Takes no lock and changes
-/// nothing: a server may work on it. What a crash left at the end, or what is being written, is passed over.
+/// A journal as far as it is whole when it is opened. Takes no lock and changes nothing: a server may work on it. What a
+/// crash left at the end, or what is being written, is passed over.
 ///
-/// The first error is the last item.
+/// It can be read again and again, and is always the same: it holds on to its files, also where a server puts others in
+/// their place.
+#[derive(Clone, Debug)]
+pub struct JournalView(Option<Found>);
+
+#[derive(Clone, Debug)]
+struct Found {
+    layout: Layout,
+    subject: Subject,
+}
+
+impl JournalView {
+    /// Opens a journal.
+    ///
+    /// # Errors
+    /// Where it is no journal that this program can read. An empty file is one without records.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        // A server may put other files in the place of those that were just found: then all is looked for again.
+        for _ in 0..ATTEMPTS {
+            match look(&Files, path) {
+                Err(OpenError::Missing { .. } | OpenError::NotAJournal { .. } | OpenError::Cut { .. }) => {}
+                Err(OpenError::Io { path: name, source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && name != path => {}
+                result => return result,
+            }
+        }
+        look(&Files, path)
+    }
+
+    /// Its records from number `from` on, in order. The first error is the last item.
+    pub fn records(&self, from: Seq) -> Records {
+        let Some(Found { layout, subject }) = self.0.clone() else { return Box::new(std::iter::empty()) };
+        let path = layout.active.path.clone();
+        Box::new(Whole { records: FileRecords::new(layout, from), path, subject, over: false })
+    }
+}
+
+/// The records of a journal, from its first one on, as a [`JournalView`] that is opened now has them.
 ///
 /// # Errors
-/// Where it is no journal that this program can read. An empty file is one without records.
+/// As [`JournalView::open`].
 pub fn read_file(path: &Path) -> Result<Records, OpenError> {
-    // A server may put other files in the place of those that were just found: then all is looked for again.
-    for _ in 0..ATTEMPTS {
-        match look(&Files, path) {
-            Err(OpenError::Missing { .. } | OpenError::NotAJournal { .. } | OpenError::Cut { .. }) => {}
-            Err(OpenError::Io { path: name, source, .. })
-                if source.kind() == io::ErrorKind::NotFound && name != path => {}
-            result => return result,
-        }
-    }
-    look(&Files, path)
+    Ok(JournalView::open(path)?.records(Seq(0)))
 }
 
 /// More than a server can do to its files while one looks for them.
 const ATTEMPTS: u32 = 3;
 
-fn look(storage: &dyn Storage, path: &Path) -> Result<Records, OpenError> {
+fn look(storage: &dyn Storage, path: &Path) -> Result<JournalView, OpenError> {
     let failed = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
     let file = storage.open(path, How::Read).map_err(failed("open"))?;
-    let Some(subject) = subject(path, &file)? else { return Ok(Box::new(std::iter::empty())) };
+    let Some(subject) = subject(path, &file)? else { return Ok(JournalView(None)) };
     let sealed = find_sealed(storage, path, subject.header.first)?.sealed;
     let (header, len) = (subject.header, subject.len);
     let active = Segment { path: path.to_owned(), file, header, end: len, next: Seq(u64::MAX) };
-    let records = FileRecords::new(Layout { sealed, active }, Seq(0));
-    Ok(Box::new(Whole { records, path: path.to_owned(), subject, over: false }))
+    Ok(JournalView(Some(Found { layout: Layout { sealed, active }, subject })))
 }
 
 /// Records up to the torn tail.

@@ -21,7 +21,7 @@ mod segment;
 mod varint;
 
 pub use journal::{FileJournal, FileOptions};
-pub use look::read_file;
+pub use look::{JournalView, read_file};
 pub use open::Recovery;
 pub use recover::TornTail;
 pub use repair::{Loss, RepairError, Repaired, Salvage, repair};

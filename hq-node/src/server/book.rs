@@ -5,14 +5,14 @@ use hq_core::{Fact, IdList, JobId, JobTarget, Ordinal, OrdinalRange, Submit, Tas
 /// Jobs as the facts tell of them, one by one: which tasks belong to which, and when the last one ended.
 ///
 /// The scheduler is ahead by the facts that are not drained yet; waits and events need the state at each fact.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct JobBook {
     /// By ordinal of the first task.
     submits: BTreeMap<u64, (JobId, Arc<Submit>)>,
     jobs: BTreeMap<JobId, Track>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Track {
     is_open: bool,
     /// Tasks that have not ended.

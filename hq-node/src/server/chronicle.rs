@@ -1,14 +1,14 @@
-use hq_core::{DetailPage, DetailPart, Event, EventKind, Fact, JobId, JobInfo, Record, Seq, WallTime, WorkerInfo};
+use hq_core::{DetailPage, DetailPart, Event, Fact, JobId, JobInfo, Record, Seq, WallTime, WorkerInfo};
 use hq_scheduler::Scheduler;
 
 use super::{
     book::JobBook,
     details::Details,
-    events::{LastRun, tell},
+    events::LastRun,
     feed::tell_story,
     grants::GrantBook,
     render::{job_info, worker_info},
-    story::Story,
+    retell::retell,
     wall::Wall,
 };
 
@@ -21,6 +21,20 @@ pub struct Chronicle {
     wall: Wall,
     server_uid: String,
     last: Seq,
+}
+
+/// A copy goes on by itself.
+impl Clone for Chronicle {
+    fn clone(&self) -> Self {
+        Self {
+            scheduler: self.scheduler.fork_past(),
+            jobs: self.jobs.clone(),
+            grants: self.grants.clone(),
+            wall: self.wall.clone(),
+            server_uid: self.server_uid.clone(),
+            last: self.last,
+        }
+    }
 }
 
 impl Chronicle {
@@ -48,12 +62,7 @@ impl Chronicle {
         let instance = |task| scheduler.task(task).map(|task| task.instance).unwrap_or_default();
         let mut stories = vec![];
         let last = |task| scheduler.task(task).map(LastRun::of).unwrap_or_default();
-        tell(fact, &self.jobs, &self.grants, &self.wall, last, &mut stories);
-        let mut settled = vec![];
-        self.jobs.apply(fact, &mut settled);
-        self.grants.apply(fact);
-        settled.retain(|job| self.jobs.completes_now(*job));
-        stories.extend(settled.into_iter().map(|job| Story::Told(EventKind::JobCompleted { job })));
+        retell(fact, &mut self.jobs, &mut self.grants, &self.wall, last, &mut stories);
         let find = |task| {
             let (job, number) = self.jobs.locate(task)?;
             Some((job, number, instance(task)))

@@ -6,7 +6,7 @@ use std::{
 use hq_core::{Fact, GrantId, OpenedLane, WorkerConfig, WorkerId};
 
 /// Grants that are open, as the facts tell of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct GrantBook {
     grants: BTreeMap<GrantId, Grant>,
     of_worker: BTreeMap<WorkerId, BTreeSet<GrantId>>,
@@ -15,7 +15,7 @@ pub(super) struct GrantBook {
 }
 
 /// A worker that may come back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Returning {
     config: Arc<WorkerConfig>,
     /// It was told of in this life of the server.

@@ -22,6 +22,7 @@ mod listening;
 mod machine;
 mod render;
 mod requests;
+mod retell;
 mod returning;
 mod sessions;
 mod step;

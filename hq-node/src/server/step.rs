@@ -1,11 +1,8 @@
-use hq_core::{ClientReply, EventKind, Fact, LinkId, Reply, Seq, ToWorker, WorkerId};
+use hq_core::{ClientReply, Fact, LinkId, Reply, Seq, ToWorker, WorkerId};
 use hq_scheduler::Action;
 
 use super::{
-    ServerNode, ServerOutput,
-    events::{LastRun, tell},
-    listening::Carried,
-    story::Story,
+    ServerNode, ServerOutput, events::LastRun, listening::Carried, retell::retell, story::Story,
     worker_session::SessionState,
 };
 
@@ -93,16 +90,10 @@ impl ServerNode {
         let scheduler = &self.scheduler;
         let last = |task| scheduler.task(task).map(LastRun::of).unwrap_or_default();
         let mut stories = std::mem::take(&mut self.stories);
-        tell(&fact, &self.jobs, &self.grants, &self.wall, last, &mut stories);
-        let mut settled = vec![];
-        self.jobs.apply(&fact, &mut settled);
-        self.grants.apply(&fact);
+        let settled = retell(&fact, &mut self.jobs, &mut self.grants, &self.wall, last, &mut stories);
         self.sessions.apply(&fact);
         self.scaling.machine.observe(self.now, &fact);
         for job in settled {
-            if self.jobs.completes_now(job) {
-                stories.push(Story::Told(EventKind::JobCompleted { job }));
-            }
             let jobs = &self.jobs;
             for (link, id) in self.clients.job_settled(job, |until_closed| jobs.has_ended(job, until_closed)) {
                 self.replies.push((link, Reply { id, reply: ClientReply::Done }));

@@ -7,6 +7,7 @@
 //! Needs Linux 5.4 (`CLONE_PIDFD`, `P_PIDFD`).
 
 mod adoption;
+mod census;
 mod end;
 mod launcher;
 mod live;

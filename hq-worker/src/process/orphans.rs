@@ -14,8 +14,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// neither leaders of runs nor children of the host program.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
-    /// Processes of ours, by id and start.
-    known: BTreeSet<(i32, u64)>,
+    /// Processes that were found to be of a run that is to end, by id and start, and the run's number.
+    known: BTreeMap<(i32, u64), u64>,
     /// Dead children that nobody knows, and since when.
     unknown: BTreeMap<(i32, u64), Instant>,
 }
@@ -32,9 +32,15 @@ pub(super) enum Origin {
 }
 
 impl Orphans {
-    /// This process is one of a run.
-    pub(super) fn know(&mut self, process: &Process) {
-        self.known.insert((process.pid, process.start));
+    /// This process is one of a run that is to end.
+    pub(super) fn know(&mut self, process: &Process, run: u64) {
+        self.known.insert((process.pid, process.start), run);
+    }
+
+    /// The run that a process was once found to be of. It may not show it any more: a process that was killed loses its
+    /// parent, and its environment before it is dead.
+    pub(super) fn run_of(&self, process: &Process) -> Option<u64> {
+        self.known.get(&(process.pid, process.start)).copied()
     }
 
     /// Which ones to reap, of a complete census and children of `me`. `is_alone`: those of unknown origin that stay
@@ -55,7 +61,7 @@ impl Orphans {
                 // Who leads the session of a run is the run's own business.
                 Origin::Run if process.session != process.pid => true,
                 Origin::Host => false,
-                Origin::Run | Origin::Unknown if self.known.contains(&key) => true,
+                Origin::Run | Origin::Unknown if self.known.contains_key(&key) => true,
                 Origin::Run => false,
                 Origin::Unknown => {
                     let since = self.unknown.get(&key).copied().unwrap_or(now);
@@ -69,7 +75,7 @@ impl Orphans {
         }
         self.unknown = unknown;
         let there: BTreeSet<(i32, u64)> = census.iter().map(|process| (process.pid, process.start)).collect();
-        self.known.retain(|key| there.contains(key));
+        self.known.retain(|key, _| there.contains(key));
         due
     }
 }
@@ -111,7 +117,8 @@ mod tests {
             _ => Origin::Unknown,
         };
         let mut orphans = Orphans::default();
-        orphans.know(&census[5]);
+        orphans.know(&census[5], 7);
+        assert_eq!((orphans.run_of(&census[5]), orphans.run_of(&Process { start: 2, ..census[5] })), (Some(7), None));
         let mut due = |seconds, is_alone, census: &[Process]| {
             orphans.due(census, 1, origin, is_alone, start + Duration::from_secs(seconds))
         };

@@ -13,10 +13,11 @@ use rustix::{
 use super::{
     Live, Task,
     adoption::Adoption,
+    census::census,
     orphans::{self, Origin, Orphans},
     signal,
     supervisor::{Shared, Work},
-    sys::{Guardian, Process, each_process, each_run_of, session_of},
+    sys::{Guardian, Process, each_run_of, session_of},
     tree::trees,
 };
 
@@ -125,34 +126,25 @@ impl<T: Task> Sweeper<T> {
     fn look(&mut self, targets: &BTreeMap<i32, u64>) {
         let (me, ledger) = (getpid().as_raw_pid(), &self.shared.ledger);
         let own_session = session_of(me).unwrap_or(0);
-        let mut census = vec![];
-        each_process(|pid| {
-            // Leaders need not be looked at: they are known, and may be thousands.
-            if pid == me || ledger.is_leader(pid) {
-                return;
-            }
-            // Threads of the kernel have session 0, and so has whoever was put into this PID namespace from outside, us
-            // included. Nobody comes back to our session who has left it.
-            let is_of_use = |session: &i32| *session != 0 && *session != own_session;
-            if session_of(pid).filter(is_of_use).is_some() {
-                census.extend(Process::find(pid));
-            }
-        });
+        let census = census(me, own_session, ledger);
         let found = if targets.is_empty() {
             BTreeMap::new()
         } else {
-            trees(&census, targets, me, |pid| {
+            let runs_of = |pid| {
                 let mut runs = vec![];
                 each_run_of(pid, ledger.mark().text(), |run| runs.push(run));
                 runs
-            })
+            };
+            trees(&census, targets, me, |process| self.orphans.run_of(process), runs_of)
         };
         for leader in targets.keys() {
             signal::kill_group(*leader);
         }
-        for process in census.iter().filter(|process| found.contains_key(&process.pid)) {
-            self.orphans.know(process);
-            signal::kill(process);
+        for process in &census {
+            if let Some(run) = found.get(&process.pid).and_then(|leader| targets.get(leader)) {
+                self.orphans.know(process, *run);
+                signal::kill(process);
+            }
         }
         let guardian = self.guardian.as_ref().map(Guardian::pid);
         let origin = |process: &Process| {

@@ -194,7 +194,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Whether a process still does something: it exists and is no zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z')
+    !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X'])
 }
 
 /// The process id that a task writes, with a newline, to a file.

@@ -19,7 +19,7 @@ use crate::{
     output::{Mode, StdoutClosed},
     parse,
     server::{MISSING_MAX, Server, missing},
-    view::{Target, TaskFilter, TaskRow, body, final_paths, locate, row_count, task_rows, unknown_tasks},
+    view::{Programs, Target, TaskFilter, TaskRow, final_paths, row_count, task_rows, unknown_tasks},
     way_back::Resume,
 };
 
@@ -143,11 +143,12 @@ fn print(
     let mut count = 0;
     // What was never started is in runs, and has no output.
     let started = JobDetail { rest: vec![], ..job.clone() };
+    let programs = Programs::new(&started);
     for row in task_rows(&started, filter).filter(has_started) {
         count += 1;
         let row = &row;
         let (number, channel) = (row.number, args.channel);
-        let target = target(job, row, channel);
+        let target = target(&programs, row, channel);
         if target == Target::None {
             warn!("Task {number} has no `{}` stream associated with it", channel.name());
             continue;
@@ -235,9 +236,8 @@ fn print_stream(
     stream.copy(id, number, channel.into(), |bytes| context.out.raw(bytes))
 }
 
-pub(super) fn target(job: &JobDetail, row: &TaskRow<'_>, channel: Channel) -> Target {
-    let spec = locate(job, row.number).and_then(|(submit, index)| body(submit).program(submit, index));
-    let Some(spec) = spec else { return Target::None };
+pub(super) fn target(programs: &Programs<'_>, row: &TaskRow<'_>, channel: Channel) -> Target {
+    let (job, Some(spec)) = (programs.detail(), programs.of(row.number)) else { return Target::None };
     let instance = row.info.map_or(Instance(0), |info| info.instance);
     let paths = final_paths(&spec, job.info.id, &job.server_uid, row.number, instance);
     match channel {

@@ -19,7 +19,7 @@ use crate::{
     listening::{Heard, Listening},
     output::Output,
     server::Server,
-    view::{Target, TaskRow},
+    view::{Programs, Target, TaskRow},
 };
 
 /// Workers write what they have read of streams after three quarters of a second.
@@ -131,13 +131,13 @@ impl Reader<'_> {
     /// Prints from files and stream directories what is there and not printed.
     fn print_files(&mut self, out: &mut Output) -> anyhow::Result<()> {
         let detail = self.detail.clone();
-        let mut dirs = BTreeMap::new();
+        let (programs, mut dirs) = (Programs::new(&detail), BTreeMap::new());
         for info in detail.tasks.iter().filter(|info| info.started.is_some()) {
             if !self.is_wanted(info.number) {
                 continue;
             }
             let row = &TaskRow { number: info.number, state: info.state, info: Some(info) };
-            let target = target(&detail, row, self.args.channel);
+            let target = target(&programs, row, self.args.channel);
             let instance = row.info.map_or(Instance(0), |info| info.instance);
             match &target {
                 Target::None | Target::Live => {}
@@ -157,19 +157,21 @@ impl Reader<'_> {
 
     /// Whether something goes to those who listen and nowhere else.
     fn has_live(&self) -> bool {
+        let programs = Programs::new(&self.detail);
         let started = self.detail.tasks.iter().filter(|info| self.is_wanted(info.number));
         let mut rows = started.map(|info| TaskRow { number: info.number, state: info.state, info: Some(info) });
-        rows.any(|row| matches!(target(&self.detail, &row, self.args.channel), Target::Live))
+        rows.any(|row| matches!(target(&programs, &row, self.args.channel), Target::Live))
     }
 
     /// The same of the files alone that tasks write themselves, and of runs that may have written more.
     fn print_own_files(&mut self, out: &mut Output) -> anyhow::Result<()> {
+        let programs = Programs::new(&self.detail);
         let started = self.detail.tasks.iter().filter(|info| info.started.is_some());
         let is_over = |info: &TaskInfo| self.over.contains(&(info.number, info.instance));
         let open = started.filter(|info| self.is_wanted(info.number) && !is_over(info));
         let place = |info: &TaskInfo| {
             let row = TaskRow { number: info.number, state: info.state, info: Some(info) };
-            (info.number, info.instance, info.state.is_end(), target(&self.detail, &row, self.args.channel))
+            (info.number, info.instance, info.state.is_end(), target(&programs, &row, self.args.channel))
         };
         let open: Vec<_> = open.map(place).collect();
         for (task, instance, is_end, target) in open {
@@ -272,7 +274,8 @@ impl Reader<'_> {
     /// Looks in the stream directory for what was not heard.
     fn fill(&mut self, task: TaskNumber, instance: Instance, end: u64, out: &mut Output) -> anyhow::Result<()> {
         let row = TaskRow { number: task, state: hq_core::TaskState::Running, info: None };
-        let Target::Stream(dir) = target(&self.detail, &row, self.args.channel) else { return Ok(()) };
+        let target = target(&Programs::new(&self.detail), &row, self.args.channel);
+        let Target::Stream(dir) = target else { return Ok(()) };
         match StreamDir::open(to_path(&dir), Some(&self.detail.server_uid)) {
             Ok(stream) => self.print_stream(&stream, task, instance, end, out),
             Err(_) => Ok(()),

@@ -6,6 +6,7 @@ use super::halt::{Halt, halt};
 use crate::{
     commands::{outcome::FailExitCode, submit::Options},
     parse,
+    way_back::Resume,
 };
 
 /// Options of `run`.
@@ -63,6 +64,8 @@ pub(crate) struct Args {
     jobs: Option<String>,
     #[command(flatten)]
     pub(super) exit: FailExitCode,
+    #[command(flatten)]
+    pub(super) reconnect: Resume,
     /// The command, `:::`, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,

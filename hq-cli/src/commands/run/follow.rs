@@ -8,7 +8,6 @@ use std::{
     time::Instant,
 };
 
-use anyhow::bail;
 use hq_client::{CallError, EventBatch, EventStream};
 use hq_core::{
     ClientRequest, Event, EventKind, FinishedTask, IdList, JobId, Selector, TaskCounts, TaskState, WallTime, WorkerId,
@@ -26,6 +25,9 @@ use crate::{
     output::{Output, task_bar},
     server::Server,
 };
+
+/// What is said of tasks that are cancelled for `--halt`.
+pub(super) const HALTED: &str = "hq run --halt";
 
 /// Tasks of an open job on their way.
 pub(super) struct Follow<'a> {
@@ -55,7 +57,8 @@ pub(super) struct Progress {
     printed: usize,
     hosts: HashMap<WorkerId, String>,
     pub(super) counts: TaskCounts,
-    halted: bool,
+    /// No more is run.
+    pub(super) halted: Option<How>,
     begun: Instant,
 }
 
@@ -67,7 +70,7 @@ impl Progress {
             printed: 0,
             hosts: HashMap::new(),
             counts: TaskCounts { waiting: tasks, ..TaskCounts::default() },
-            halted: false,
+            halted: None,
             begun: Instant::now(),
         }
     }
@@ -99,26 +102,46 @@ impl Follow<'_> {
     /// Until all tasks have ended.
     ///
     /// # Errors
-    /// Where the server is gone or refuses something, and where nothing can be printed or logged.
-    pub(super) async fn follow(&mut self, stream: &mut EventStream, out: &mut Output) -> anyhow::Result<()> {
+    /// Where the server is gone and does not come back, where it refuses something, and where nothing can be printed or
+    /// logged.
+    pub(super) async fn follow(&mut self, mut stream: EventStream, out: &mut Output) -> anyhow::Result<()> {
         while self.state.counts.waiting > 0 {
-            match stream.next().await {
-                Some(Ok(EventBatch::Events(events))) => {
-                    for event in events {
-                        self.hear(event, out).await?;
+            match self.hear_batch(stream.next().await, out).await {
+                Ok(()) => self.draw_bar(),
+                Err(error) if is_lost(&error) => {
+                    stream = self.come_back().await?;
+                    // As where some of what happened cannot be told any more.
+                    match self.resync(out).await {
+                        Err(error) if !is_lost(&error) => return Err(error),
+                        _ => self.draw_bar(),
                     }
                 }
-                // What comes behind this may tell of ends once more.
-                Some(Ok(EventBatch::Reset { .. })) => self.resync(out).await?,
-                Some(Err(CallError::Lost(_))) | None => bail!("the server is gone; job {} may go on", self.job),
-                Some(Err(error)) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
-            self.draw_bar();
         }
         if self.bar && io::stderr().is_terminal() {
             _ = writeln!(io::stderr());
         }
         Ok(())
+    }
+
+    async fn hear_batch(
+        &mut self,
+        batch: Option<Result<EventBatch, CallError>>,
+        out: &mut Output,
+    ) -> anyhow::Result<()> {
+        match batch {
+            Some(Ok(EventBatch::Events(events))) => {
+                for event in events {
+                    self.hear(event, out).await?;
+                }
+                Ok(())
+            }
+            // What comes behind this may tell of ends once more.
+            Some(Ok(EventBatch::Reset { .. })) => self.resync(out).await,
+            Some(Err(error)) => Err(error.into()),
+            None => Err(CallError::Lost("the server ended the stream of events".to_owned()).into()),
+        }
     }
 
     async fn hear(&mut self, event: Event, out: &mut Output) -> anyhow::Result<()> {
@@ -136,7 +159,7 @@ impl Follow<'_> {
                 self.end(RunEnded { id: task.0, host, started, ended, exit: Exit::of_error(&error) }, out).await?;
             }
             // What was spared since it ran may run again: it waits now.
-            EventKind::TaskRetried { .. } if self.state.halted => self.cancel(How::Soon, "hq run --halt").await?,
+            EventKind::TaskRetried { .. } if self.state.halted.is_some() => self.cancel(How::Soon, HALTED).await?,
             EventKind::TasksCanceled { tasks, .. } => self.state.never(&tasks, TaskState::Canceled),
             EventKind::TasksAborted { tasks, .. } => self.state.never(&tasks, TaskState::Aborted),
             _ => {}
@@ -163,7 +186,7 @@ impl Follow<'_> {
     }
 
     async fn check_halt(&mut self) -> anyhow::Result<()> {
-        let Some(halt) = self.halt.filter(|_| !self.state.halted) else { return Ok(()) };
+        let Some(halt) = self.halt.filter(|_| self.state.halted.is_none()) else { return Ok(()) };
         let counts = &self.state.counts;
         let reached = match halt.on {
             On::Fail => counts.failed,
@@ -173,23 +196,23 @@ impl Follow<'_> {
         if reached < halt.threshold(self.seqs.len() as u64) {
             return Ok(());
         }
-        self.halt(halt.how, &format!("--halt: {reached} tasks have come to that"), "hq run --halt").await
+        self.halt(halt.how, &format!("--halt: {reached} tasks have come to that")).await
     }
 
-    async fn halt(&mut self, how: How, why: &str, reason: &str) -> anyhow::Result<()> {
-        self.state.halted = true;
+    async fn halt(&mut self, how: How, why: &str) -> anyhow::Result<()> {
+        self.state.halted = Some(how);
         if self.state.counts.waiting > 0 {
             let what = match how {
                 How::Now => "the others are cancelled",
                 How::Soon => "no more are started",
             };
             warn!("{why}; {what}");
-            self.cancel(how, reason).await?;
+            self.cancel(how, HALTED).await?;
         }
         Ok(())
     }
 
-    async fn cancel(&mut self, how: How, reason: &str) -> anyhow::Result<()> {
+    pub(super) async fn cancel(&mut self, how: How, reason: &str) -> anyhow::Result<()> {
         let jobs = Selector::Ids(IdList::range(self.job.0, 1));
         let reason = Some(reason.to_owned());
         self.server
@@ -258,4 +281,9 @@ impl Follow<'_> {
         // Nothing depends on this line.
         _ = write!(io::stderr(), "\r\x1b[2K{line}");
     }
+}
+
+/// Whether the connection ended, so that a server that comes back can be asked.
+pub(super) fn is_lost(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(CallError::Lost(_)))
 }

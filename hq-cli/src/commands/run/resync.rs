@@ -1,14 +1,48 @@
-//! The ends of tasks out of the books of the server, where it has dropped what happened.
+//! The ends of tasks out of the books of the server, where it has dropped what happened or was started again.
 
-use hq_core::{DetailPart, IdList, JobDetail, TaskState, WallTime, WorkerId};
+use anyhow::bail;
+use hq_client::{CallError, EventStream};
+use hq_core::{ClientRequest, DetailPart, IdList, JobDetail, Refusal, TaskState, WallTime, WorkerId};
 
 use super::{
     ends::Exit,
-    follow::{Follow, RunEnded},
+    follow::{Follow, HALTED, RunEnded, is_lost},
 };
 use crate::output::Output;
 
 impl Follow<'_> {
+    /// The server went away: looks for the one that follows it, binds the job to this process once more and listens. What
+    /// happened meanwhile is in its books.
+    ///
+    /// # Errors
+    /// If none is looked for, if it does not come back in time, and if it does not know the job any more.
+    pub(super) async fn come_back(&mut self) -> anyhow::Result<EventStream> {
+        while self.server.come_back().await? {
+            match self.take_up().await {
+                Err(error) if is_lost(&error) => {}
+                result => return result,
+            }
+        }
+        bail!("the server is gone (with --reconnect-timeout, `hq run` goes on where it is started again)")
+    }
+
+    async fn take_up(&mut self) -> anyhow::Result<EventStream> {
+        match self.server.call(ClientRequest::Bind(self.job)).await {
+            // It was closed meanwhile: what has ended is known still.
+            Ok(_) | Err(CallError::Refused(Refusal::NotOpen(_))) => {}
+            Err(CallError::Refused(Refusal::NoJob(job))) => {
+                bail!("job {job} is over, and the server does not know any more how: see `hq journal report`")
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let stream = self.server.subscribe(None, Some(vec![self.job])).await?;
+        if let Some(how) = self.state.halted {
+            // It may not have heard of it, and what was spared may wait to be run again.
+            self.cancel(how, HALTED).await?;
+        }
+        Ok(stream)
+    }
+
     /// Takes all ends that have not been heard of.
     ///
     /// # Errors

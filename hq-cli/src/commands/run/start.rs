@@ -6,7 +6,8 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use hq_core::{ClientReply, ClientRequest, JobId, JobSpec, JobTarget, OnClose, RetryOn, RetryRule, Submit};
+use hq_client::CallError;
+use hq_core::{ClientReply, ClientRequest, JobId, JobSpec, OnClose, RetryOn, RetryRule};
 use serde_json::json;
 use tempfile::TempDir;
 use tracing::warn;
@@ -61,7 +62,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         options.retry.push(RetryRule::at_once(RetryOn::Any, again));
     }
     let (profile, spec) = describe(&options, vec![], None, &submit_dir)?;
-    let server = context.server().await?;
+    let server = context.server().await?.resuming(args.reconnect, &context.global.server_dir).await?;
     // From here on something may be left behind.
     let mut signals = Signals::new()?;
 
@@ -87,13 +88,13 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     let submit = plan.submit(job, &pairs, profile, spec);
     let work = async {
-        let mut stream = server.subscribe(None, Some(vec![job])).await?;
+        let stream = server.subscribe(None, Some(vec![job])).await?;
         let submit = options.relations.apply(submit?);
         let profiles = submit.profiles.clone();
-        // What is run again is ended with this process, however that ends: only an open job is.
-        start(&server, submit, args.retries == 1).await?;
+        // Its job stays open, so that it ends with this process, however that ends.
+        server.submit_all(submit.job.clone(), vec![submit]).await?;
         warn_of_unoffered(&server, &profiles).await;
-        follow.follow(&mut stream, &mut context.out).await?;
+        follow.follow(stream, &mut context.out).await?;
         follow.print_rest(&mut context.out).await
     };
     let below_bar = args.bar && io::stderr().is_terminal();
@@ -164,21 +165,14 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
     }
 }
 
-/// Hands the tasks over; with `close`, no more will come.
-async fn start(server: &Server, submit: Submit, close: bool) -> anyhow::Result<()> {
-    let job = submit.job.clone();
-    server.submit_all(job.clone(), vec![submit]).await?;
-    if let (true, JobTarget::Attach(job)) = (close, job) {
-        server.call(ClientRequest::CloseJobs(only(job))).await?;
-    }
-    Ok(())
-}
-
 /// Leaves nothing open or running behind.
 async fn finish(server: &Server, job: JobId, cancel: bool) {
     let own = || only(job);
     if cancel {
-        _ = server.call(ClientRequest::CancelJobs { jobs: own(), reason: Some("hq run has ended".to_owned()) }).await;
+        let reason = Some("hq run has ended".to_owned());
+        if let Err(CallError::Lost(_)) = server.call(ClientRequest::CancelJobs { jobs: own(), reason }).await {
+            warn!("The server is gone; if it is started again, it cancels job {job} after its --adopt-timeout");
+        }
     }
     _ = server.call(ClientRequest::CloseJobs(own())).await;
 }

@@ -176,7 +176,11 @@ fn read_stdin(out: &mut Output) -> anyhow::Result<Vec<u8>> {
     let mut data = Vec::new();
     io::stdin().take(PAYLOAD_MAX as u64 + 1).read_to_end(&mut data).context("cannot read standard input")?;
     if data.len() > PAYLOAD_MAX {
-        bail!("standard input holds more than {} MiB: put the data into a file that tasks read", PAYLOAD_MAX >> 20);
+        bail!(
+            "standard input holds more than {} MiB, which is what each worker can be sent of it: put the data into a file \
+             that workers see, and let tasks read that, e.g. `hq submit -- sh -c 'PROGRAM < FILE'`",
+            PAYLOAD_MAX >> 20
+        );
     }
     Ok(data)
 }

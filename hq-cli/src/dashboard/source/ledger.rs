@@ -9,7 +9,7 @@ use hq_core::{AllocationInfo, AllocationState, Event, EventKind, Fact, QueueId, 
 const ALLOCATIONS_MAX: usize = 1_000;
 
 /// Queues and allocations, as far as a journal has told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ledger(BTreeMap<QueueId, (Arc<QueueSpec>, VecDeque<AllocationInfo>)>);
 
 impl Ledger {

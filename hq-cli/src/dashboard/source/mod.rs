@@ -2,6 +2,7 @@
 
 mod ledger;
 mod live;
+mod marks;
 mod past;
 mod roll;
 

@@ -8,6 +8,7 @@ use tokio::{
 
 use super::{
     super::model::{News, Sight, Tab, Wish},
+    marks::Marks,
     roll::Roll,
 };
 
@@ -22,7 +23,7 @@ const READING: &str = "Reading the journal…";
 /// Records between two looks at whether something else is wished for.
 const RECORDS: u32 = 4_096;
 
-/// A journal file, of which any moment can be shown: it is read from its beginning up to there.
+/// A journal file, of which any moment can be shown: it is read up to there, from the nearest moment before that is kept.
 pub(in crate::dashboard) struct Past {
     path: PathBuf,
     roll: Roll,
@@ -56,7 +57,7 @@ impl Past {
     /// Tells first how jobs were over the whole time, then of each moment that is wished for; on a thread of its own, which
     /// ends when nobody listens any more.
     pub(in crate::dashboard) fn spawn(self, runtime: Handle, wishes: watch::Receiver<Wish>, news: mpsc::Sender<News>) {
-        let mut teller = Teller { path: self.path, runtime, wishes, news, damage: String::new() };
+        let mut teller = Teller { path: self.path, runtime, wishes, news, marks: Marks::new(), damage: String::new() };
         thread::spawn(move || {
             // `Over` is no news to anybody.
             let _ = teller.tell(self.roll);
@@ -69,6 +70,7 @@ struct Teller {
     runtime: Handle,
     wishes: watch::Receiver<Wish>,
     news: mpsc::Sender<News>,
+    marks: Marks,
     /// Where the journal cannot be read on, and why; empty where it is whole.
     damage: String,
 }
@@ -106,7 +108,7 @@ impl Teller {
     }
 
     /// Reads all of it and tells how jobs and machines were meanwhile.
-    fn scan(&self, roll: &mut Roll) -> Result<anyhow::Result<()>, Over> {
+    fn scan(&mut self, roll: &mut Roll) -> Result<anyhow::Result<()>, Over> {
         let mut points = Vec::new();
         let (mut changed, mut due, mut step, mut steps) = (BTreeSet::<JobId>::new(), WallTime(0), STEP, 0);
         let mut first = None;
@@ -147,6 +149,7 @@ impl Teller {
             if let Err(error) = stepped {
                 break Err(error);
             }
+            self.marks.pass(roll);
         };
         sample(roll, &mut changed, &mut points);
         self.say(None, Sight::Sample(points))?;
@@ -156,14 +159,16 @@ impl Teller {
         Ok(result)
     }
 
-    /// Reads up to a moment, or to where the file is damaged; false where another moment is wished for meanwhile. Back is only by way
-    /// of the beginning.
-    fn roll_to(&self, at: WallTime, roll: &mut Roll) -> Result<anyhow::Result<bool>, Over> {
-        if !roll.reaches(at) {
-            match Roll::open(&self.path) {
+    /// Reads up to a moment, or to where the file is damaged; false where another moment is wished for meanwhile.
+    fn roll_to(&mut self, at: WallTime, roll: &mut Roll) -> Result<anyhow::Result<bool>, Over> {
+        let reaches = roll.reaches(at);
+        match self.marks.nearest(at).filter(|mark| mark.reaches(at)) {
+            Some(mark) if !reaches || mark.at > roll.at => *roll = mark.fork(),
+            _ if reaches => {}
+            _ => match Roll::open(&self.path) {
                 Ok(fresh) => *roll = fresh,
                 Err(error) => return Ok(Err(error)),
-            }
+            },
         }
         let mut count = 0_u32;
         loop {
@@ -175,6 +180,7 @@ impl Teller {
             if roll.step(time, |_| {}).is_err() {
                 return Ok(Ok(true));
             }
+            self.marks.pass(roll);
             count = count.wrapping_add(1);
             if count == RECORDS {
                 self.say(None, Sight::Message(READING.to_owned()))?;

@@ -35,6 +35,18 @@ impl Roll {
         Ok(Self { log, opened, at: WallTime(0), ledger: Ledger::default(), machines: BTreeMap::new(), events: vec![] })
     }
 
+    /// Another one that stands at the same moment, and is read on by itself.
+    pub(super) fn fork(&self) -> Self {
+        Self {
+            log: self.log.fork(),
+            at: self.at,
+            opened: self.opened,
+            ledger: self.ledger.clone(),
+            machines: self.machines.clone(),
+            events: vec![],
+        }
+    }
+
     /// Whether it can be read on to that moment; else it has to be read anew.
     pub(super) fn reaches(&self, at: WallTime) -> bool {
         self.at <= at && at <= self.opened.max(self.at)
