@@ -4,6 +4,7 @@
 
 mod binary;
 mod cluster;
+mod faults;
 mod normal;
 mod options;
 mod output;
@@ -18,6 +19,7 @@ mod workspace;
 
 pub use binary::hq_binary;
 pub use cluster::Cluster;
+pub use faults::Fault;
 pub use normal::normal;
 pub use options::{number_from_env, skip};
 pub use output::{ANSWER, Output, finish};
