@@ -16,6 +16,7 @@
 //! | `server` | the connection to the server |
 //! | `listening` | what programs print, over restarts of the server |
 //! | `worker` | what `worker start` needs: configuration, batch system, link |
+//! | `fuzz` | what reads words and files of users, by name, for the fuzz targets |
 //! | `log` | log lines on standard error |
 //!
 //! To add a command: write `commands/<group>/<command>.rs` with a struct `Args` and a function `run`, and name it in
@@ -29,6 +30,8 @@ mod args;
 mod commands;
 mod context;
 mod dashboard;
+#[doc(hidden)]
+pub mod fuzz;
 mod interrupt;
 mod jobfile;
 mod journal;

@@ -243,3 +243,39 @@ fn a_last_batch_that_overlaps_is_a_loss() {
     repair(&path, true, &mut All).unwrap();
     assert_eq!(contents(&open(&path).unwrap().0).len(), 5, "one record stands for what is lost");
 }
+
+/// A journal whose header says something else: its epoch at 20, and the end of what may be left out at 24.
+fn with_header(bytes: &[u8], epoch: u32, until: u64) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[20..24].copy_from_slice(&epoch.to_le_bytes());
+    bytes[24..32].copy_from_slice(&until.to_le_bytes());
+    let sum = crc32c::crc32c(&bytes[..32]);
+    bytes[32..36].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// Found by the fuzz target `journal-repair`: such a file was refused, and nothing found in it to repair.
+#[test]
+fn a_condensed_file_that_is_cut_between_two_frames_is_put_right() {
+    let journal = journal();
+    let bytes = with_header(&journal.bytes, 0, 51);
+    journal.put(&bytes);
+    assert!(matches!(open(&journal.path), Err(OpenError::Cut { next: Seq(41), .. })));
+    assert!(matches!(repair(&journal.path, false, &mut All), Err(RepairError::Hole { after: 0, .. })));
+    let repaired = journal.repaired(&bytes);
+    assert_eq!((repaired.losses.len(), repaired.losses[0].next, repaired.losses[0].records), (1, Seq(41), 10));
+    assert_eq!(journal.contents()[..40], journal.records);
+    assert_eq!(open(&journal.path).unwrap().1.next, Seq(42));
+}
+
+/// Found by the same target.
+#[test]
+fn a_header_of_a_later_epoch_than_its_frames_costs_nothing() {
+    let journal = journal();
+    let bytes = with_header(&journal.bytes, 7, 0);
+    journal.put(&bytes);
+    assert!(matches!(open(&journal.path), Err(OpenError::Disorder { .. })));
+    let repaired = repair(&journal.path, false, &mut All).unwrap();
+    assert_eq!((repaired.losses.len(), repaired.losses[0].records), (1, 0));
+    assert_eq!(journal.contents(), journal.records);
+}

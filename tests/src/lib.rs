@@ -4,12 +4,14 @@
 
 mod binary;
 mod cluster;
+mod faults;
 mod normal;
 mod options;
 mod output;
 mod poll;
 mod proc_table;
 mod process;
+mod proxy;
 mod schema;
 mod slurm;
 mod table;
@@ -18,12 +20,14 @@ mod workspace;
 
 pub use binary::hq_binary;
 pub use cluster::Cluster;
+pub use faults::Fault;
 pub use normal::normal;
 pub use options::{number_from_env, skip};
 pub use output::{ANSWER, Output, finish};
 pub use poll::{PATIENCE, eventually, eventually_within};
 pub use proc_table::{alive, processes_with};
 pub use process::Process;
+pub use proxy::Proxy;
 pub use rustix::process::Signal;
 pub use schema::violations;
 pub use slurm::RealSlurm;

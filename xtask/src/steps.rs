@@ -79,4 +79,10 @@ pub(crate) const DEEP: &[Step] = &[
         env: &[("PROPTEST_CASES", "20000")],
         args: &["test", "--locked", "--release", "-p", "hq-scheduler", "--test", "demand_honest"],
     },
+    Step {
+        name: "fuzz",
+        shows: "each decoder, parser and node machine keeps its promises for 60 s of guided inputs; needs a C++ compiler",
+        env: &[],
+        args: &["run", "--locked", "-p", "hq-fuzz", "--bin", "long"],
+    },
 ];

@@ -19,4 +19,6 @@ mod worker;
 
 pub(crate) use journal::Filter;
 pub(crate) use outcome::NotAllFinished;
+pub(crate) use run::joblog_line;
 pub(crate) use tree::Command;
+pub(crate) use worker::host_file;

@@ -18,7 +18,7 @@ pub(crate) struct EnvVar {
 
 impl EnvVar {
     /// Reads `NAME=VALUE` or `NAME`, which has an empty value. Any bytes are taken as they are.
-    fn parse(text: &[u8]) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let end = text.iter().position(|byte| *byte == b'=').unwrap_or(text.len());
         if end == 0 {
             return Err("a variable needs a name; use NAME=VALUE");

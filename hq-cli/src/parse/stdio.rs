@@ -24,7 +24,7 @@ pub(crate) enum StdioArg {
 
 impl StdioArg {
     /// Reads `none`, `PATH`, `PATH:rm-if-finished` or `:rm-if-finished`.
-    fn parse(text: &[u8]) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         if text == b"none" {
             return Ok(Self::None);
         }

@@ -117,20 +117,37 @@ impl Sweep {
             }
             Source::Items(items) => items,
         };
+        if self.count().is_none_or(|count| count > VALUES_MAX) {
+            anyhow::bail!("`{}` has more values than a submit can have tasks: {VALUES_MAX}", self.name);
+        }
         let mut values = Vec::new();
         for item in items {
             match item {
                 Item::Text(text) => values.push(text.clone().into_bytes()),
-                Item::Range { first, last, step } => {
-                    let count = (first.abs_diff(*last) / step.unsigned_abs()).saturating_add(1);
-                    if count.saturating_add(values.len() as u64) > VALUES_MAX {
-                        anyhow::bail!("`{}` has more values than a submit can have tasks: {VALUES_MAX}", self.name);
-                    }
-                    values.extend((0..count as i64).map(|n| (first + n * step).to_string().into_bytes()));
-                }
+                // The last one is in range, what lies between need not be: -2^63..2^63-1 in two steps.
+                Item::Range { first, step, .. } => values.extend(
+                    (0..item.count() as i64).map(|n| first.wrapping_add(n.wrapping_mul(*step)).to_string().into()),
+                ),
             }
         }
         Ok(values)
+    }
+
+    /// How many values it has; none where they are in a file.
+    pub(crate) fn count(&self) -> Option<u64> {
+        match &self.source {
+            Source::Lines(_) => None,
+            Source::Items(items) => Some(items.iter().fold(0, |count, item| count.saturating_add(item.count()))),
+        }
+    }
+}
+
+impl Item {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Text(_) => 1,
+            Self::Range { first, last, step } => (first.abs_diff(*last) / step.unsigned_abs()).saturating_add(1),
+        }
     }
 }
 

@@ -209,6 +209,7 @@ fn walk_file(
     let version = subject.header.version;
     let unknown = |reason| RepairError::Salvage(format!("a batch cannot be understood: {reason}"));
     let mut frames = Frames::new(version, subject.file.clone(), at.end, subject.len);
+    let mut is_behind_header = false;
     // How far batches went that were left out: if nothing else brings those records, they are lost.
     let mut left_out = at.next;
     loop {
@@ -221,6 +222,10 @@ fn walk_file(
                 at.next = left_out;
                 return Ok(());
             }
+            // The header knows of more: the file was cut between two frames.
+            Found::End if subject.limit.is_none() && at.next < subject.header.until => {
+                return lose(path, at, subject.header.until, "the end is missing", losses, see);
+            }
             Found::End => return Ok(()),
             Found::Frame { head, .. } => {
                 if head.first < at.next || head.epoch < at.epoch {
@@ -229,6 +234,9 @@ fn walk_file(
                 } else {
                     if !at.is_followed_by(head, subject.header.until) {
                         lose(path, at, head.first, "a gap", losses, see)?;
+                    }
+                    if head.epoch < subject.header.epoch && !std::mem::replace(&mut is_behind_header, true) {
+                        lose(path, at, at.next, "a header of a later epoch", losses, see)?;
                     }
                     see(Piece::Batch(head.epoch, frame::decode(version, frames.body()).map_err(unknown)?), losses)?;
                     (at.next, at.epoch) = (head.next(), head.epoch);

@@ -16,7 +16,7 @@ pub(super) struct End {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Exit {
+pub(crate) struct Exit {
     pub(super) code: i32,
     pub(super) signal: i32,
 }

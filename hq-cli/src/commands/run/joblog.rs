@@ -125,7 +125,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<BTreeMap<u32, Exit>> {
     Ok(ends)
 }
 
-fn parse(line: &str) -> Option<(u32, Exit)> {
+pub(crate) fn parse(line: &str) -> Option<(u32, Exit)> {
     let fields: Vec<&str> = line.splitn(9, '\t').collect();
     let [seq, _, _, _, _, _, code, signal, _] = fields[..] else { return None };
     Some((seq.parse().ok()?, Exit { code: code.parse().ok()?, signal: signal.parse().ok()? }))

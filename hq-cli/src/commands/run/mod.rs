@@ -13,4 +13,5 @@ mod resync;
 mod start;
 
 pub(crate) use args::Args;
+pub(crate) use joblog::parse as joblog_line;
 pub(crate) use start::run;

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 /// A place to start a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Host {
+pub(crate) struct Host {
     name: String,
     port: Option<u16>,
 }
@@ -120,7 +120,7 @@ fn is_plain(word: &[u8]) -> bool {
     word.first().is_some_and(|first| *first != b'=') && word.iter().all(is_plain)
 }
 
-fn parse(text: &str) -> anyhow::Result<Vec<Host>> {
+pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<Host>> {
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let hosts: Vec<Host> = lines
         .map(|(i, line)| host(line).with_context(|| format!("line {}: `{line}` is not HOST or HOST:PORT", i + 1)))

@@ -10,4 +10,5 @@ mod start;
 mod stop;
 mod wait;
 
+pub(crate) use deploy_ssh::parse as host_file;
 pub(crate) use group::Command;
