@@ -8,6 +8,7 @@ use hq_core::{
     ClientReply, ClientRequest, DetailPart, Explanation, IdList, JobDetail, JobId, JobInfo, JobTarget, Selector, Seq,
     Submit, TaskNumber, WorkerInfo,
 };
+use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::way_back::{Resume, WayBack};
@@ -17,6 +18,8 @@ use crate::way_back::{Resume, WayBack};
 pub(crate) struct Server {
     first: Connection,
     way_back: Option<WayBack>,
+    /// Held by who looks for a server that went away: there are several who wait, and one connection.
+    looking: Mutex<()>,
 }
 
 /// A connection, and the one that was made when it was lost.
@@ -42,8 +45,8 @@ impl Connection {
 
 impl Server {
     /// The server that this client is connected to.
-    pub(crate) const fn over(client: Arc<Client>) -> Self {
-        Self { first: Connection::new(client), way_back: None }
+    pub(crate) fn over(client: Arc<Client>) -> Self {
+        Self { first: Connection::new(client), way_back: None, looking: Mutex::new(()) }
     }
 
     /// The same; with a timeout it is looked for when it goes away.
@@ -68,10 +71,14 @@ impl Server {
     /// If it does not come back in time, or another one is there.
     pub(crate) async fn come_back(&self) -> anyhow::Result<bool> {
         let Some(way_back) = &self.way_back else { return Ok(false) };
+        let _looking = self.looking.lock().await;
         let last = self.first.last();
-        let client = Arc::new(way_back.find().await?);
-        // Who looked for it at the same time may have found it first.
-        let _ = last.next.set(Box::new(Connection::new(client)));
+        // Somebody else may have found it meanwhile.
+        if last.client.is_lost() {
+            let client = Arc::new(way_back.find().await?);
+            // Nobody else can have set it.
+            let _ = last.next.set(Box::new(Connection::new(client)));
+        }
         Ok(true)
     }
 

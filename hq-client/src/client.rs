@@ -64,6 +64,11 @@ impl Client {
         let _ = (&mut self.writer).await;
     }
 
+    /// Whether it is known that the link has ended: each call and stream then ends with [`CallError::Lost`].
+    pub fn is_lost(&self) -> bool {
+        self.router.is_lost()
+    }
+
     pub(crate) async fn send(&self, call: Call) -> Result<(), CallError> {
         self.calls.send(call).await.map_err(|_| lost())
     }

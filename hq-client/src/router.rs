@@ -91,6 +91,11 @@ impl Router {
         }
     }
 
+    /// Whether the link is gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.waiting().lost.is_some()
+    }
+
     /// That call cannot be sent.
     pub(crate) fn reject(&self, id: RequestId, error: CallError) {
         match self.waiting().waiters.remove(&id) {

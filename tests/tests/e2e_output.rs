@@ -38,9 +38,12 @@ fn every_document_fits_the_published_schema() {
         assert_eq!(violations(&schema, &document), Vec::<String>::new(), "{args:?}");
         assert_eq!(document["schema"], 1);
         assert!(args.join(" ").contains(document["command"].as_str().unwrap()), "{document}");
+        // What was selected and is not there, or has nothing left to cancel, is no failure of the command, but it is told.
+        let is_missing = args.contains(&"9") || args == ["job", "cancel", "5"];
         assert_eq!(
             (document.get("data").is_some(), document.get("error").is_some()),
-            (output.code == 0, output.code == 1)
+            (output.code == 0, output.code == 1 || is_missing),
+            "{document}"
         );
         documents += 1;
     };
@@ -55,7 +58,6 @@ fn every_document_fits_the_published_schema() {
         &["job", "submit", "true"],
         &["job", "cancel", "5"],
         &["job", "close", "5"],
-        &["job", "forget", "all"],
         &["job", "wait", "1"],
         &["job", "progress", "1"],
         &["job", "cat", "1", "stdout"],
@@ -71,13 +73,34 @@ fn every_document_fits_the_published_schema() {
         &["worker", "address", "1"],
         &["worker", "wait", "1"],
         &["worker", "hwdetect"],
+        &["job", "forget", "all"],
         &["server", "info"],
         &["doc", "faq"],
         &["worker", "stop", "9"],
+        &["worker", "info", "9"],
+        &["worker", "address", "9"],
+        &["job", "info", "9"],
+        &["job", "why", "9"],
+        &["job", "task-ids", "9"],
+        &["job", "status", "9"],
+        &["job", "wait", "9"],
+        &["job", "cancel", "9"],
+        &["job", "close", "9"],
+        &["job", "forget", "9"],
+        &["task", "list", "9"],
+        &["alloc", "info", "9"],
+        &["alloc", "pause", "9"],
+        &["alloc", "resume", "9"],
+        &["alloc", "remove", "9"],
+        &["alloc", "log", "9", "stdout"],
     ] {
         check(args);
     }
-    assert_eq!(documents, 29);
+    assert_eq!(documents, 45);
+    // What is there is told beside what is not.
+    let mixed: Value =
+        serde_json::from_str(cluster.hq(&["--output-mode=json-v1", "job", "info", "3,99"]).ok()).unwrap();
+    assert_eq!((&mixed["error"], &mixed["data"][0]["info"]["id"]), (&"Job 99 not found".into(), &3.into()), "{mixed}");
     // What existing callers read stays as it is.
     assert!(cluster.json(&["job", "list"]).is_array());
     assert_eq!(

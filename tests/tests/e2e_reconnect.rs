@@ -203,6 +203,8 @@ fn messages_are_heard_after_a_restart() {
     let_go(&cluster, 1);
     assert_eq!(client.wait(), 0, "{}", client.printed());
     assert_eq!(cluster.read("heard"), "early\nlate\n");
+    let printed = client.printed();
+    assert_eq!(printed.matches("The connection to the server was lost").count(), 1, "{printed}");
 }
 
 #[test]

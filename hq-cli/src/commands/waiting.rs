@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use hq_client::CallError;
 use hq_core::{DetailPart, IdList, JobId, JobInfo, Selector, Standing, TaskNumber, TaskState};
 use tracing::{debug, warn};
 
@@ -70,6 +71,9 @@ async fn stuck(server: &Server, jobs: Selector) -> anyhow::Result<Vec<String>> {
 pub(crate) async fn tell_end(server: &Server, jobs: Selector) {
     match server.jobs(jobs).await {
         Ok(jobs) => unfinished(&jobs).iter().for_each(|text| warn!("{text}")),
+        Err(CallError::Lost(_)) => {
+            warn!("The server is gone: what was waited for may go on, and is followed no further")
+        }
         Err(error) => debug!("the jobs that were waited for cannot be looked at: {error:#}"),
     }
 }

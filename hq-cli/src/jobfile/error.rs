@@ -73,10 +73,23 @@ impl Bad {
     }
 }
 
-impl From<toml::de::Error> for Bad {
-    fn from(error: toml::de::Error) -> Self {
+impl Bad {
+    /// What the reader of TOML says of this text.
+    pub(super) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
         // It has several lines where a list of what is expected follows.
         let reason = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        Self::new(error.span().unwrap_or_default(), reason)
+        let span = error.span().unwrap_or_default();
+        let before = text.get(..span.start).unwrap_or_default();
+        Self::new(span, own_fields(reason, before))
     }
+}
+
+/// Tasks and arrays are read as the same table: names only those of its fields that can be where `before` ends.
+fn own_fields(reason: String, before: &str) -> String {
+    const OF_TASKS: &str = "`id`, `deps`, `deps_any`, `deps_failed`, ";
+    const OF_ARRAYS: &str = "`ids`, `entries`, ";
+    let both = [OF_TASKS, OF_ARRAYS].concat();
+    let array = before.rfind("[array").max(before.rfind("array ="));
+    let task = before.rfind("[[task").max(before.rfind("task ="));
+    reason.replace(&both, if array > task { OF_ARRAYS } else { OF_TASKS })
 }

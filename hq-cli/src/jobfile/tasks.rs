@@ -42,7 +42,7 @@ fn read(text: &str, job: Option<JobId>, submit_dir: &Blob) -> Result<JobFile, Ba
     let (mut target, mut array, mut graph) = (None, None, Graph::default());
     for (start, piece) in pieces(text) {
         let in_file = |bad: Bad| bad.behind(start);
-        let file: raw::File = toml::from_str(piece).map_err(|error| in_file(error.into()))?;
+        let file: raw::File = toml::from_str(piece).map_err(|error| in_file(Bad::of_toml(&error, piece)))?;
         if target.is_none() {
             target = Some(reader.target(&file, job)?);
             if let Some(stream) = &file.stream {

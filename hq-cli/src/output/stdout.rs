@@ -1,6 +1,7 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
+use tracing::{error, warn};
 
 use super::{ColorPolicy, JsonStream, Mode, Table, inert, json::write_pretty};
 
@@ -20,6 +21,8 @@ pub(crate) struct Output {
     colors: bool,
     is_terminal: bool,
     wrote: bool,
+    /// What was not there or not done, although the command goes well: documents of the published schema name it.
+    faults: Vec<String>,
     writer: BufWriter<Stdout>,
 }
 
@@ -31,7 +34,7 @@ impl Output {
             || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_terminal = stdout.is_terminal();
         let colors = colors.resolve(is_terminal, no_color);
-        Self { mode, command: None, colors, is_terminal, wrote: false, writer: BufWriter::new(stdout) }
+        Self { mode, command: None, colors, is_terminal, wrote: false, faults: vec![], writer: BufWriter::new(stdout) }
     }
 
     /// The form of the output.
@@ -98,11 +101,42 @@ impl Output {
         self.command = Some(command);
     }
 
+    /// Logs what was asked for and is not there or was not done, as an error; the command goes well all the same.
+    pub(crate) fn error(&mut self, text: &str) {
+        error!("{text}");
+        self.note_fault(text.to_owned());
+    }
+
+    /// The same as a warning.
+    pub(crate) fn warn(&mut self, text: &str) {
+        warn!("{text}");
+        self.note_fault(text.to_owned());
+    }
+
+    /// Whether documents tell what is not there.
+    pub(crate) const fn tells_faults(&self) -> bool {
+        self.command.is_some()
+    }
+
+    /// The same, where it has been logged.
+    pub(crate) fn note_fault(&mut self, text: String) {
+        if self.command.is_some() {
+            self.faults.push(text);
+        }
+    }
+
+    fn faults(&self) -> Option<String> {
+        (!self.faults.is_empty()).then(|| self.faults.join("; "))
+    }
+
     /// A JSON document.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
         let command = self.command.take();
         match &command {
-            Some(command) => self.document(&Document { schema: SCHEMA, command, data: Some(value), error: None })?,
+            Some(command) => {
+                let error = self.faults();
+                self.document(&Document { schema: SCHEMA, command, data: Some(value), error: error.as_deref() })?;
+            }
             None => self.document(value)?,
         }
         self.command = command;
@@ -111,12 +145,15 @@ impl Output {
 
     /// A JSON document that is written bit by bit.
     pub(crate) fn json_stream(&mut self) -> anyhow::Result<JsonStream<'_>> {
-        let command = self.command.clone();
+        let (command, faults) = (self.command.clone(), self.faults());
         let mut json = JsonStream::new(|bytes| self.raw(bytes));
         if let Some(command) = command {
             json.object()?;
             json.entry("schema", &SCHEMA)?;
             json.entry("command", &command)?;
+            if let Some(faults) = faults {
+                json.entry("error", &faults)?;
+            }
             json.key("data")?;
         }
         Ok(json)

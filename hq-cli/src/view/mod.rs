@@ -43,7 +43,7 @@ pub(crate) use placement::{host_names, locate};
 pub(crate) use program::{Body, Target, body, common_paths, final_paths, lossy};
 pub(crate) use program_cells::pin as pin_label;
 pub(crate) use programs::Programs;
-pub(crate) use queues::{allocation_json, allocation_list, queue_json, queue_list};
+pub(crate) use queues::{allocation_json, allocation_list, queue_json, queue_list, queue_notes};
 pub(crate) use requests::request_lines;
 pub(crate) use resources::{resource_description, resource_summary};
 pub(crate) use server::{server_json, server_table};

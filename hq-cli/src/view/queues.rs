@@ -41,6 +41,18 @@ pub(crate) fn queue_list(queues: &[QueueInfo]) -> Table {
     table
 }
 
+/// What words of the table mean that say it badly.
+pub(crate) fn queue_notes(queues: &[QueueInfo]) -> Vec<&'static str> {
+    let notes = [
+        (queues.iter().any(|queue| queue.spec.max_workers.is_none()), "Max worker count 0: there is no limit"),
+        (
+            queues.iter().any(|queue| queue.known.is_none()),
+            "Worker resources <unknown>: no worker of the queue has come yet, so that it is not known what it will have",
+        ),
+    ];
+    notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect()
+}
+
 /// A queue.
 pub(crate) fn queue_json(queue: &QueueInfo) -> Value {
     let spec = &queue.spec;
@@ -202,6 +214,8 @@ mod tests {
     #[test]
     fn lists_of_queues() {
         golden("alloc_list.txt", &queue_list(&queues()).draw(false));
+        assert_eq!(queue_notes(&queues()).len(), 2);
+        assert!(queue_notes(&[]).is_empty());
         let all: Vec<Value> = queues().iter().map(queue_json).collect();
         golden("alloc_list.json", &format!("{:#}\n", Value::from(all)));
     }

@@ -57,7 +57,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<()> {
     match context.out.mode() {
         Mode::Cli => {
             context.out.line(&url)?;
-            context.out.line(&format!("Here, without a network: {}", local(args.area)))
+            context.out.line(&format!(
+                "This version is not published there yet. Here, without a network: {}",
+                local(args.area)
+            ))
         }
         Mode::Json => context.out.json(&json!({ "url": url })),
         Mode::Quiet => Ok(()),

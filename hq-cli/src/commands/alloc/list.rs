@@ -4,7 +4,7 @@ use crate::{
     context::Context,
     output::Mode,
     server::unexpected,
-    view::{queue_json, queue_list},
+    view::{queue_json, queue_list, queue_notes},
 };
 
 /// Options of `alloc list`.
@@ -19,7 +19,12 @@ pub(crate) async fn run(_: Args, context: &mut Context) -> anyhow::Result<()> {
         other => return Err(unexpected(other).into()),
     };
     match context.out.mode() {
-        Mode::Cli => context.out.table(&queue_list(&queues)),
+        Mode::Cli => {
+            context.out.table(&queue_list(&queues))?;
+            // Scripts know these words.
+            let notes = if context.out.is_terminal() { queue_notes(&queues) } else { vec![] };
+            notes.into_iter().try_for_each(|note| context.out.line(note))
+        }
         Mode::Json => context.out.json(&queues.iter().map(queue_json).collect::<Vec<_>>()),
         Mode::Quiet => Ok(()),
     }

@@ -1,5 +1,5 @@
 use hq_core::{CancelOutcome, ClientReply, ClientRequest, Selector};
-use tracing::{error, info};
+use tracing::info;
 
 use crate::{context::Context, parse, server::unexpected};
 
@@ -34,8 +34,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
             CancelOutcome::Canceled { canceled, already_ended } => {
                 info!("Job {id} canceled ({canceled} tasks canceled, {already_ended} tasks already finished)");
             }
-            CancelOutcome::NothingLeft => error!("Canceling job {id} failed; all tasks are already finished"),
-            CancelOutcome::NotFound => error!("Canceling job {id} failed; job not found"),
+            CancelOutcome::NothingLeft => {
+                context.out.error(&format!("Canceling job {id} failed; all tasks are already finished"))
+            }
+            CancelOutcome::NotFound => context.out.error(&format!("Canceling job {id} failed; job not found")),
         }
     }
     Ok(())

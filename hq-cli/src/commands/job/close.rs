@@ -1,5 +1,5 @@
 use hq_core::{ClientReply, ClientRequest, CloseOutcome, Selector};
-use tracing::{error, info};
+use tracing::info;
 
 use crate::{context::Context, parse, server::unexpected};
 
@@ -25,8 +25,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     for (id, outcome) in outcomes {
         match outcome {
             CloseOutcome::Closed => info!("Job {id} closed"),
-            CloseOutcome::AlreadyClosed => error!("Closing job {id} failed; job is already closed"),
-            CloseOutcome::NotFound => error!("Closing job {id} failed; job not found"),
+            CloseOutcome::AlreadyClosed => {
+                context.out.error(&format!("Closing job {id} failed; job is already closed"))
+            }
+            CloseOutcome::NotFound => context.out.error(&format!("Closing job {id} failed; job not found")),
         }
     }
     Ok(())

@@ -44,12 +44,17 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         Ended::Canceled => JobState::Canceled,
     };
     let server = context.server().await?;
+    let are_named = matches!(args.selector, Selector::Ids(_));
     let request = ClientRequest::ForgetJobs { jobs: args.selector, states: args.filter.iter().map(state).collect() };
     let (forgotten, ignored) = match server.call(request).await? {
         ClientReply::Forgotten { forgotten, ignored } => (forgotten, ignored),
         other => return Err(unexpected(other).into()),
     };
-    info!("{}", report(forgotten, ignored));
+    let report = report(forgotten, ignored);
+    info!("{report}");
+    if are_named && ignored > 0 {
+        context.out.note_fault(report);
+    }
     Ok(())
 }
 

@@ -50,7 +50,7 @@ mod tests {
                 vec![job(1, TaskCounts { running: 1, finished: 2, ..none })],
                 "of job 1 (tasks: 1 still running, 2 finished)",
             ),
-            (vec![job(1, TaskCounts { waiting: 3, ..none })], "(tasks: 3 waiting); see `hq job why 1`"),
+            (vec![job(1, TaskCounts { waiting: 3, ..none })], "of job 1 (tasks: 3 waiting); see `hq job why 1`"),
             (
                 vec![job(1, TaskCounts { failed: 1, ..none }), job(2, TaskCounts { waiting: 1, failed: 1, ..none })],
                 "of job 1-2 (tasks: 1 waiting, 2 failed); see `hq job info 1-2`",

@@ -1,5 +1,4 @@
 use hq_core::{IdList, Selector, TaskState};
-use tracing::error;
 
 use crate::{
     args::TaskStateArg,
@@ -29,7 +28,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let server = context.server().await?;
     let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
-        error!("Job {id} not found");
+        context.out.error(&format!("Job {id} not found"));
     }
     let mode = context.out.mode();
     if mode == Mode::Quiet {

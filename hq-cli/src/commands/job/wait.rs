@@ -9,6 +9,7 @@ use crate::{
     },
     context::Context,
     parse,
+    server::missing,
     way_back::Resume,
 };
 
@@ -34,6 +35,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()> {
     let server = context.server().await?.resuming(args.resume, &context.global.server_dir).await?;
     let jobs = server.settle(args.exit.resolve(&server, args.selector).await?).await?;
+    if context.out.tells_faults() {
+        let found: Vec<u32> = server.jobs(jobs.clone()).await?.iter().map(|job| job.id.0).collect();
+        missing(&jobs, &found).iter().for_each(|id| context.out.note_fault(format!("Job {id} not found")));
+    }
     let end = server.wait(ClientRequest::WaitJobs { jobs: jobs.clone(), until_closed: !args.without_close });
     // Scripts read both streams and expect nothing there.
     if io::stderr().is_terminal() {

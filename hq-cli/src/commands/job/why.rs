@@ -1,7 +1,6 @@
 use hq_client::CallError;
 use hq_core::{DetailPart, Explanation, IdList, JobDetail, JobId, Selector, TaskNumber, TaskState};
 use serde_json::json;
-use tracing::error;
 
 use crate::{
     context::Context,
@@ -27,7 +26,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let server = context.server().await?;
     let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
-        error!("Job {id} not found");
+        context.out.error(&format!("Job {id} not found"));
     }
     let mut documents = Vec::new();
     for id in found {

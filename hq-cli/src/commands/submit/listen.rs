@@ -47,10 +47,8 @@ pub(super) async fn print(mut live: Listening<'_>, out: &mut Output) -> anyhow::
                     "The server is back: what tasks printed meanwhile is not shown; see `hq job cat` where it is in files"
                 );
             }
-            Heard::Gone => {
-                warn!("The server is gone: what tasks print from now on is not shown");
-                return Ok(());
-            }
+            // Who waits for the job tells it.
+            Heard::Gone => return Ok(()),
         }
     }
 }

@@ -1,6 +1,5 @@
 use hq_core::{IdList, Selector};
 use jiff::tz::TimeZone;
-use tracing::{error, warn};
 
 use crate::{
     context::Context,
@@ -34,12 +33,14 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let mut details = server.details(args.job.clone(), filter.part(true));
     let mut first = details.next().await?;
     match &first {
-        None => error!("Cannot find job {}", args.job),
+        None => context.out.error(&format!("Cannot find job {}", args.job)),
         Some(piece) => {
             let (unknown, count) = unknown_tasks(&piece.detail, &args.tasks, MISSING_MAX);
-            unknown.iter().for_each(|number| warn!("Task {number} not found"));
+            unknown.iter().for_each(|number| context.out.warn(&format!("Task {number} not found")));
             if count > unknown.len() as u64 {
-                warn!("{count} of the tasks do not exist; only the first {} are named", unknown.len());
+                context
+                    .out
+                    .warn(&format!("{count} of the tasks do not exist; only the first {} are named", unknown.len()));
             }
         }
     }

@@ -1,5 +1,5 @@
 use hq_core::{IdList, JobDetail, Selector, SubmitInfo, TaskIds, TaskState};
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::{
     args::TaskStateArg,
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let server = context.server().await?;
     let found: Vec<u32> = server.jobs(args.selector.clone()).await?.iter().map(|job| job.id.0).collect();
     for id in missing(&args.selector, &found) {
-        warn!("Job {id} not found");
+        context.out.warn(&format!("Job {id} not found"));
     }
     let jobs = IdList::from_numbers(found.iter().copied())?;
     let mut details = server.details(Selector::Ids(jobs), filter.part(mode == Mode::Json));

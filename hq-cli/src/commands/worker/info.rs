@@ -1,5 +1,4 @@
 use hq_core::Selector;
-use tracing::error;
 
 use crate::{
     context::Context,
@@ -24,7 +23,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let workers = server.workers(args.selector.clone()).await?;
     let found: Vec<u32> = workers.iter().map(|worker| worker.id.0).collect();
     for id in missing(&args.selector, &found) {
-        error!("Worker {id} not found");
+        context.out.error(&format!("Worker {id} not found"));
     }
     match context.out.mode() {
         Mode::Cli => {

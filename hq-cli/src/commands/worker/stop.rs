@@ -1,5 +1,5 @@
 use hq_core::{ClientReply, ClientRequest, Selector, StopOutcome};
-use tracing::{error, info, warn};
+use tracing::info;
 
 use crate::{context::Context, parse, server::unexpected};
 
@@ -23,8 +23,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     for (id, outcome) in outcomes {
         match outcome {
             StopOutcome::Stopped => info!("Worker {id} stopped"),
-            StopOutcome::AlreadyStopped => warn!("Stopping worker {id} failed; worker is already stopped"),
-            StopOutcome::NotFound => error!("Stopping worker {id} failed; worker not found"),
+            StopOutcome::AlreadyStopped => {
+                context.out.warn(&format!("Stopping worker {id} failed; worker is already stopped"))
+            }
+            StopOutcome::NotFound => context.out.error(&format!("Stopping worker {id} failed; worker not found")),
         }
     }
     Ok(())
