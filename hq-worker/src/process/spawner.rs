@@ -13,7 +13,7 @@ use rustix::{
 };
 
 use super::{
-    Launcher, Live, ProcessEnd, Task, signal,
+    Launcher, Live, Task, signal,
     supervisor::{Shared, Slot, Work},
 };
 
@@ -51,7 +51,7 @@ impl<T: Task> Drop for Present<T> {
 }
 
 struct Spawner<'a, T: Task> {
-    shared: &'a Shared<T>,
+    shared: &'a Arc<Shared<T>>,
     launcher: Launcher,
     epoll: std::os::fd::OwnedFd,
     live: HashMap<u64, Live<T>>,
@@ -111,7 +111,7 @@ impl<'a, T: Task> Spawner<'a, T> {
         }
         match self.shared.pop() {
             Some(Work::Start(task)) => self.start(task),
-            Some(Work::Finish(live)) => self.finish(live),
+            Some(Work::Finish(live)) => live.finish(self.shared),
             None => {}
         }
     }
@@ -141,6 +141,28 @@ impl<'a, T: Task> Spawner<'a, T> {
                 self.shared.stop(slot, how);
             }
         }
+        if let Some(live) = self.hand_over(live) {
+            self.watch(live);
+        }
+    }
+
+    /// Lets another thread notice the end of the process; gives it back where that is none's business or cannot be.
+    fn hand_over(&self, live: Live<T>) -> Option<Live<T>> {
+        let Some(watcher) = T::watcher(&live.kept) else { return Some(live) };
+        let shared = Arc::clone(self.shared);
+        shared.ending.fetch_add(1, Ordering::AcqRel);
+        let ended = move |live: Live<T>| {
+            live.ended(&shared);
+            shared.ending.fetch_sub(1, Ordering::AcqRel);
+        };
+        let (error, live) = watcher.watch(live, |live| live.child.pidfd.as_fd(), ended).err()?;
+        self.shared.ending.fetch_sub(1, Ordering::AcqRel);
+        tracing::debug!("process {} is watched by the thread that started it: epoll: {error}", live.child.pid);
+        Some(live)
+    }
+
+    fn watch(&mut self, live: Live<T>) {
+        let pid = live.child.pid;
         let key = self.next;
         self.next += 1;
         let once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
@@ -155,22 +177,8 @@ impl<'a, T: Task> Spawner<'a, T> {
     }
 
     fn ended(&mut self, key: u64) {
-        let Some(mut live) = self.live.remove(&key) else { return };
-        // Until it is reaped, below or when the sweeper is through, the number is its own. Nobody signals it once the
-        // slot is gone.
-        let slot = self.shared.runs.lock().remove(&live.run);
-        if let Some(Slot::Running { stopped: stopped @ Some(_), .. }) = slot {
-            live.stopped = stopped;
-            self.shared.sweep(live);
-        } else {
-            self.finish(live);
+        if let Some(live) = self.live.remove(&key) {
+            live.ended(self.shared);
         }
-    }
-
-    fn finish(&self, Live { child, kept, stopped, .. }: Live<T>) {
-        self.shared.ledger.remove(child.pid, child.run);
-        let end = ProcessEnd::reap(child.pidfd.as_fd());
-        drop(child);
-        T::tell(T::finish(kept, end, stopped));
     }
 }

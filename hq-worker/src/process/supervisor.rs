@@ -21,7 +21,7 @@ use super::{
     sweeper::{Sweeper, Sweeps},
     sys::{Guardian, Ledger},
 };
-use crate::{Done, runner::Running};
+use crate::{Done, runner::Running, stream::Watcher};
 
 /// Something that is carried out by one process.
 pub(crate) trait Task: Send + Sized + 'static {
@@ -35,6 +35,9 @@ pub(crate) trait Task: Send + Sized + 'static {
 
     /// Starts the process. May wait for files.
     fn launch(self, launcher: &mut Launcher) -> Result<(Child, Self::Live), Self::End>;
+
+    /// Who may notice the end of the process; none: whoever started it.
+    fn watcher(live: &Self::Live) -> Option<Watcher>;
 
     /// It will not be started after all.
     fn give_up(self) -> Done;
@@ -69,7 +72,8 @@ pub(super) struct Shared<T: Task> {
     sweeps: Mutex<Sweeps<T>>,
     /// Readable when there may be something in `sweeps`.
     pub(super) sweep: OwnedFd,
-    /// Runs that have been handed to the sweeper and that no thread has taken back.
+    /// Runs that have been handed to the sweeper and that no thread has taken back, and those whose end another thread
+    /// notices.
     pub(super) ending: AtomicUsize,
     /// Threads that start processes.
     pub(super) spawners: AtomicUsize,

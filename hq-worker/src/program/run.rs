@@ -32,7 +32,7 @@ use crate::{
     Done,
     notify::Ticket,
     process::{Child, Failure, HasNul, Launcher, ProcessEnd, Program, Stage, StringTable, Task},
-    stream::{Feed, HowOver, Names},
+    stream::{Feed, HowOver, Names, Watcher},
 };
 
 /// A run of a program, not yet started.
@@ -329,6 +329,12 @@ impl Task for ProgramRun {
                 Err(RunEnd { done: self.done, outcome, feed, how: HowOver::Ended })
             }
         }
+    }
+
+    /// What is left to be done at its end must not take long: the thread has the outputs of others to write.
+    fn watcher(LiveRun { kept, .. }: &LiveRun) -> Option<Watcher> {
+        let is_quick = kept.task_dir.is_none() && kept.removals.is_empty();
+        kept.feed.as_ref().filter(|_| is_quick).map(Feed::watcher)
     }
 
     fn give_up(self) -> Done {

@@ -60,7 +60,7 @@ impl Directory {
         let before = state.closed.take().and_then(|mark| StreamFile::reopen(&mark).ok());
         let file = before.map_or_else(|| StreamFile::create(&self.path, head.clone()), Ok)?;
         let (queue, probe) = (Arc::new(Queue::new()?), file.probe()?);
-        let pump = Pump::new(file, queue.clone(), office.clone())?;
+        let pump = Pump::new(file, queue.clone(), office.clone());
         let (directory, mark) = (self.clone(), office.one_more());
         let body = move || {
             pump.run(|pump| directory.retire(pump));

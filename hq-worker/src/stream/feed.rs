@@ -5,6 +5,7 @@ use hq_core::Outcome;
 use super::{
     Names,
     queue::{Command, HowOver, Queue},
+    watcher::Watcher,
 };
 use crate::{Done, EndSink};
 
@@ -32,6 +33,11 @@ impl Feed {
         self.has_begun.set(true);
         let (key, run, sink, at) = (self.key, self.run, self.sink.clone(), Instant::now());
         self.queue.put(Command::Begin { key, run, pipes, sink, at });
+    }
+
+    /// Who may notice the end of its process.
+    pub(crate) fn watcher(&self) -> Watcher {
+        Watcher::new(self.key, self.queue.clone())
     }
 
     /// The run is over. Tells it when all that it printed is where it belongs, or that it is not.

@@ -1,14 +1,14 @@
-use std::{collections::HashMap, io, os::fd::OwnedFd, sync::Arc};
+use std::{collections::HashMap, os::fd::OwnedFd, sync::Arc};
 
 use hq_core::{Channel, OUTPUT_MAX, Outcome, RunId, RunOutput};
-use rustix::{buffer::spare_capacity, event::epoll};
 
 use super::{
     Names,
     ears::Room,
     pipe::{self, Got},
-    queue::{Command, HowOver, NEWS, Queue},
+    queue::{Command, HowOver, Queue},
     streams::Office,
+    watch::Ready,
 };
 use crate::{Done, EndSink};
 
@@ -19,7 +19,6 @@ use crate::{Done, EndSink};
 pub(super) struct LivePump {
     queue: Arc<Queue>,
     office: Arc<Office>,
-    epoll: OwnedFd,
     runs: HashMap<u64, Run>,
     /// Pipes that wait for room.
     parked: Vec<(u64, Channel)>,
@@ -40,29 +39,24 @@ struct Run {
 }
 
 impl LivePump {
-    pub(super) fn new(queue: Arc<Queue>, office: Arc<Office>) -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &queue.news, epoll::EventData::new_u64(NEWS), epoll::EventFlags::IN)?;
-        let (runs, parked, buffer) = (HashMap::new(), vec![], vec![0; OUTPUT_MAX]);
-        Ok(Self { queue, office, epoll, runs, parked, buffer })
+    pub(super) fn new(queue: Arc<Queue>, office: Arc<Office>) -> Self {
+        Self { queue, office, runs: HashMap::new(), parked: vec![], buffer: vec![0; OUTPUT_MAX] }
     }
 
     /// The thread's life, until the queue is closed and all runs are over.
     pub(super) fn run(mut self) {
         let mut events = Vec::with_capacity(64);
         while !(self.runs.is_empty() && self.queue.is_closing() && self.queue.is_unused()) {
-            events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => {
-                    tracing::error!("a thread that reads outputs of tasks ends: epoll: {error}");
-                    return;
-                }
+            if let Err(error) = self.queue.watch.wait(&mut events, None) {
+                tracing::error!("a thread that reads outputs of tasks ends: epoll: {error}");
+                return;
+            }
+            if self.queue.heed(&events) {
+                self.obey();
             }
             for event in &events {
-                match event.data.u64() {
-                    NEWS => self.obey(),
-                    key => self.read(key >> 1, if key & 1 == 0 { Channel::Stdout } else { Channel::Stderr }),
+                if let Ready::Pipe(key, channel) = Ready::of(event) {
+                    self.read(key, channel);
                 }
             }
         }
@@ -70,7 +64,6 @@ impl LivePump {
 
     /// Does what is in the queue, and looks again for those who wait for room.
     fn obey(&mut self) {
-        let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
         for command in self.queue.take() {
             match command {
                 Command::Begin { key, run, pipes, sink, at: _ } => {
@@ -94,8 +87,7 @@ impl LivePump {
         for (key, channel) in std::mem::take(&mut self.parked) {
             let pipe = self.runs.get(&key).and_then(|run| run.pipes[channel.index()].as_ref());
             let Some(pipe) = pipe else { continue };
-            let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
-            if let Err(error) = epoll::add(&self.epoll, pipe, data, epoll::EventFlags::IN) {
+            if let Err(error) = self.queue.watch.add(pipe, key, channel) {
                 tracing::error!("the output of a task cannot be watched and is dropped: epoll: {error}");
                 self.close(key, channel);
             }
@@ -105,11 +97,7 @@ impl LivePump {
     fn end(&mut self, key: u64, how: HowOver, tell: Option<(Done, Outcome)>) {
         // One that never began has nothing to say but its end.
         let Some(run) = self.runs.get_mut(&key) else {
-            self.queue.leave();
-            if let Some((done, outcome)) = tell {
-                done.end(outcome);
-            }
-            return;
+            return self.queue.leave(tell);
         };
         (run.tell, run.is_over) = (tell, true);
         for channel in Channel::ALL {
@@ -149,7 +137,7 @@ impl LivePump {
         if self.carry(key, channel) == Step::Full
             && let Some(pipe) = self.runs.get(&key).and_then(|run| run.pipes[channel.index()].as_ref())
         {
-            let _ = epoll::delete(&self.epoll, pipe);
+            self.queue.watch.remove(pipe);
             self.parked.push((key, channel));
         }
         self.settle(key);
@@ -205,10 +193,7 @@ impl LivePump {
             return;
         }
         let run = self.runs.remove(&key);
-        self.queue.leave();
-        if let Some((done, outcome)) = run.and_then(|run| run.tell) {
-            done.end(outcome);
-        }
+        self.queue.leave(run.and_then(|run| run.tell));
     }
 }
 
@@ -235,7 +220,7 @@ mod tests {
     #[test]
     fn a_run_that_never_began_uses_nothing_once_it_is_over() {
         let queue = Arc::new(Queue::new().unwrap());
-        let pump = LivePump::new(queue.clone(), Arc::default()).unwrap();
+        let pump = LivePump::new(queue.clone(), Arc::default());
         let run = TaskRun { job: JobId(1), task: TaskNumber(0), instance: Instance(0) };
         let id = RunId { task: Ordinal(0), grant: GrantId { epoch: Epoch(1), n: 1 } };
         let feed = || Feed::new(queue.join(), Names { id, run }, None, queue.clone());

@@ -6,6 +6,9 @@
 //! makes the directory and its file, as it makes any other output file: starts into one that stalls take up the few
 //! threads that start programs.
 //!
+//! Such a thread notices the ends of the processes, too, where nothing else has to be done then that may take long: it is
+//! the one that has to act. It does what a thread that starts programs does at the end of one.
+//!
 //! Output that goes to clients through the server has one thread of its own; what may be sent there is told by the
 //! server, job by job.
 
@@ -17,8 +20,12 @@ mod pipe;
 mod pump;
 mod queue;
 mod streams;
+mod watch;
+mod watcher;
+mod written;
 
 pub(crate) use feed::Feed;
 pub(crate) use pipe::pipe;
 pub(crate) use queue::HowOver;
 pub(crate) use streams::{Names, Streams};
+pub(crate) use watcher::Watcher;

@@ -1,25 +1,23 @@
 use std::{
     collections::{HashMap, VecDeque},
-    io,
     ops::Range,
     os::fd::OwnedFd,
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use hq_core::{Channel, Outcome, RunOutput};
-use hq_stream::{Chunk, DATA_MAX, End, StreamFile};
-use rustix::{
-    buffer::spare_capacity,
-    event::{Timespec, epoll},
-};
+use hq_stream::{DATA_MAX, StreamFile};
+use rustix::event::Timespec;
 
 use super::{
     Names,
     ears::Room,
     pipe::{self, Got},
-    queue::{Command, HowOver, NEWS, Queue},
+    queue::{Command, HowOver, Queue},
     streams::Office,
+    watch::Ready,
+    written::{Over, Run},
 };
 use crate::{Done, EndSink};
 
@@ -46,7 +44,6 @@ pub(super) struct Pump {
     file: StreamFile,
     queue: Arc<Queue>,
     office: Arc<Office>,
-    epoll: OwnedFd,
     runs: HashMap<u64, Run>,
     /// Runs whose pipes are not watched yet, or that are over, in order of their beginnings.
     fresh: VecDeque<(Instant, u64)>,
@@ -61,36 +58,12 @@ pub(super) struct Pump {
     buffer: Vec<u8>,
 }
 
-struct Run {
-    names: Names,
-    pipes: [Option<OwnedFd>; 2],
-    /// Pipes of it that were widened.
-    wide: [bool; 2],
-    /// Who hears what it prints, besides the file.
-    sink: Option<Arc<dyn EndSink>>,
-    sizes: [u64; 2],
-    /// Where those who listen go on, by channel.
-    told: [u64; 2],
-    /// Something of it waits to be written.
-    waits: bool,
-    /// Why something of it is lost.
-    error: Option<Arc<str>>,
-}
-
-struct Over {
-    run: Run,
-    tell: Option<(Done, Outcome)>,
-}
-
 impl Pump {
-    pub(super) fn new(file: StreamFile, queue: Arc<Queue>, office: Arc<Office>) -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &queue.news, epoll::EventData::new_u64(NEWS), epoll::EventFlags::IN)?;
-        Ok(Self {
+    pub(super) fn new(file: StreamFile, queue: Arc<Queue>, office: Arc<Office>) -> Self {
+        Self {
             file,
             queue,
             office,
-            epoll,
             runs: HashMap::new(),
             fresh: VecDeque::new(),
             is_eager: false,
@@ -98,7 +71,7 @@ impl Pump {
             waits_since: None,
             over: vec![],
             buffer: vec![0; READ_MAX],
-        })
+        }
     }
 
     pub(super) const fn queue(&self) -> &Arc<Queue> {
@@ -113,25 +86,20 @@ impl Pump {
     pub(super) fn run(mut self, may_end: impl Fn(&Self) -> bool) {
         let mut events = Vec::with_capacity(64);
         loop {
-            events.clear();
             let lingers = self.runs.is_empty() && self.fresh.is_empty();
             let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
             let timeout = if self.queue.sleep(self.sleeps_lightly()) { timeout } else { Some(Timespec::default()) };
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // It cannot fail in another way; if it does, the work is done all the same.
-                Err(error) => tracing::error!("waiting for outputs of tasks: epoll: {error}"),
+            if let Err(error) = self.queue.watch.wait(&mut events, timeout.as_ref()) {
+                // There is no reason for it; if it comes to that, the work is done all the same.
+                tracing::error!("waiting for outputs of tasks: epoll: {error}");
             }
-            if events.iter().any(|event| event.data.u64() == NEWS) {
-                let _ = rustix::io::read(&self.queue.news, &mut [0; 8]);
-            }
+            self.queue.heed(&events);
             let has_obeyed = self.obey();
             self.watch_those_that_last();
             let is_idle = lingers && events.is_empty() && !has_obeyed;
             for event in &events {
-                match event.data.u64() {
-                    NEWS => {}
-                    key => self.read(key >> 1, if key & 1 == 0 { Channel::Stdout } else { Channel::Stderr }),
+                if let Ready::Pipe(key, channel) = Ready::of(event) {
+                    self.read(key, channel);
                 }
             }
             let is_due = self.waits_since.is_some_and(|since| since.elapsed() >= FLUSH_AFTER);
@@ -182,9 +150,7 @@ impl Pump {
         sink: Option<Arc<dyn EndSink>>,
         at: Instant,
     ) {
-        let begun =
-            Run { names, sink, pipes, wide: [false; 2], sizes: [0; 2], told: [0; 2], waits: false, error: None };
-        self.runs.insert(key, begun);
+        self.runs.insert(key, Run::new(names, pipes, sink));
         self.fresh.push_back((at, key));
     }
 
@@ -194,8 +160,7 @@ impl Pump {
             let Some(run) = self.runs.get_mut(&key) else { continue };
             for channel in Channel::ALL {
                 let Some(pipe) = &run.pipes[channel.index()] else { continue };
-                let data = epoll::EventData::new_u64(key << 1 | u64::from(channel.number()));
-                if let Err(error) = epoll::add(&self.epoll, pipe, data, epoll::EventFlags::IN) {
+                if let Err(error) = self.queue.watch.add(pipe, key, channel) {
                     run.fail(&format!("cannot watch the output of the task: epoll: {error}").into());
                     self.office.kill(run.names.id);
                 }
@@ -278,18 +243,13 @@ impl Pump {
         }
         // One that never began has nothing to say but its end.
         let Some(mut run) = self.runs.remove(&key) else {
-            self.queue.leave();
-            if let Some((done, outcome)) = tell {
-                done.end(outcome);
-            }
-            return;
+            return self.queue.leave(tell);
         };
         run.pipes = [None, None];
         self.wide -= run.wide.iter().filter(|is_wide| **is_wide).count();
         self.is_eager &= run.sizes.iter().any(|size| *size >= CROWDED);
         if how != HowOver::CutOff && run.error.is_none() {
-            self.file.put_end(&End { run: run.names.run, time: now(), sizes: run.sizes });
-            run.waits = true;
+            run.put_end(&mut self.file);
             self.waits_since.get_or_insert_with(Instant::now);
         }
         self.over.push(Over { run, tell });
@@ -312,36 +272,6 @@ impl Pump {
                 }
             }
         }
-        for Over { run, tell } in self.over.drain(..) {
-            self.queue.leave();
-            let Some((done, outcome)) = tell else { continue };
-            done.end(match run.error {
-                // Whatever came of it, e.g. because its output was closed.
-                Some(error) if outcome != Outcome::Killed => Outcome::Failed(error.to_string()),
-                _ => outcome,
-            });
-        }
+        self.over.drain(..).for_each(|over| self.queue.leave(over.end()));
     }
-}
-
-impl Run {
-    fn put(&mut self, file: &mut StreamFile, channel: Channel, data: &[u8]) {
-        let offset = self.sizes[channel.index()];
-        file.put(&Chunk { run: self.names.run, channel, time: now(), offset, data });
-        self.sizes[channel.index()] += data.len() as u64;
-        self.waits = true;
-    }
-
-    /// Something is lost; a program that prints on gets SIGPIPE.
-    fn fail(&mut self, error: &Arc<str>) {
-        self.error.get_or_insert_with(|| error.clone());
-        self.pipes = [None, None];
-        self.waits = false;
-    }
-}
-
-/// Milliseconds since 1970 (UTC).
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,15 +1,18 @@
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     io,
-    os::fd::OwnedFd,
+    os::fd::{BorrowedFd, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use hq_core::{Outcome, RunId};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 
-use super::Names;
+use super::{
+    Names,
+    watch::{Ready, Watch},
+};
 use crate::{Done, EndSink};
 
 /// What is asked of the thread of a stream file.
@@ -21,9 +24,6 @@ pub(super) enum Command {
     /// A run is told to end, before its end or after it: nobody is waited for with what it printed.
     Stop { run: RunId },
 }
-
-/// Stands for the queue among what a thread waits for.
-pub(super) const NEWS: u64 = u64::MAX;
 
 /// Whether a run has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,9 @@ pub(crate) enum HowOver {
 pub(super) struct Queue {
     state: Mutex<State>,
     /// Readable when there is news.
-    pub(super) news: OwnedFd,
+    news: OwnedFd,
+    /// What its thread waits for.
+    pub(super) watch: Watch,
 }
 
 struct State {
@@ -53,6 +55,8 @@ struct State {
     users: usize,
     next_key: u64,
     is_closing: bool,
+    /// What is done once the process of a run has ended, by key.
+    processes: HashMap<u64, Box<dyn FnOnce() + Send>>,
 }
 
 impl Queue {
@@ -65,8 +69,10 @@ impl Queue {
             users: 0,
             next_key: 0,
             is_closing: false,
+            processes: HashMap::new(),
         };
-        Ok(Self { state: Mutex::new(state), news })
+        let watch = Watch::new(&news)?;
+        Ok(Self { state: Mutex::new(state), news, watch })
     }
 
     /// One more user; returns its key.
@@ -77,9 +83,12 @@ impl Queue {
         state.next_key
     }
 
-    /// One user less.
-    pub(super) fn leave(&self) {
+    /// One user less, whose end may be told.
+    pub(super) fn leave(&self, tell: Option<(Done, Outcome)>) {
         self.state().users -= 1;
+        if let Some((done, outcome)) = tell {
+            done.end(outcome);
+        }
     }
 
     pub(super) fn put(&self, command: Command) {
@@ -98,6 +107,49 @@ impl Queue {
         let mut state = self.state();
         state.is_dozing = !is_light;
         state.commands.is_empty()
+    }
+
+    /// Lets its thread call `ended` once the process has ended; see [`Watcher::watch`](super::Watcher::watch).
+    pub(super) fn watch_process<L: Send + 'static>(
+        &self,
+        key: u64,
+        process: L,
+        pidfd: impl Fn(&L) -> BorrowedFd<'_>,
+        ended: impl FnOnce(L) + Send + 'static,
+    ) -> Result<(), (io::Error, L)> {
+        // Locked meanwhile: its end may be there before this is over.
+        let mut state = self.state();
+        if let Err(error) = self.watch.add_process(pidfd(&process), key) {
+            return Err((error, process));
+        }
+        state.processes.insert(key, Box::new(move || ended(process)));
+        Ok(())
+    }
+
+    /// Takes note of what its thread has waited for: says whether there may be commands now. Processes that have ended
+    /// make some.
+    pub(super) fn heed(&self, events: &[epoll::Event]) -> bool {
+        let mut is_news = false;
+        for event in events {
+            match Ready::of(event) {
+                Ready::News => _ = rustix::io::read(&self.news, &mut [0; 8]),
+                Ready::Process(key) => self.process_ended(key),
+                Ready::Pipe(..) => continue,
+            }
+            is_news = true;
+        }
+        is_news
+    }
+
+    fn process_ended(&self, key: u64) {
+        let mut state = self.state();
+        // This very thread takes the commands next: it need not be woken.
+        state.is_told = true;
+        let ended = state.processes.remove(&key);
+        drop(state);
+        if let Some(ended) = ended {
+            ended();
+        }
     }
 
     /// Nobody joins any more.
@@ -129,5 +181,38 @@ impl Queue {
     fn state(&self) -> MutexGuard<'_, State> {
         // No step in here can leave it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::fd::AsFd, sync::Arc};
+
+    use hq_core::{Epoch, GrantId, Ordinal};
+    use rustix::event::Timespec;
+
+    use super::*;
+    use crate::stream::pipe;
+
+    #[test]
+    fn an_end_is_noticed_once_by_the_thread_itself() {
+        let queue = Arc::new(Queue::new().unwrap());
+        let run = RunId { task: Ordinal(1), grant: GrantId { epoch: Epoch(1), n: 1 } };
+        // Stands for a process that has ended before it is watched.
+        let (process, writer) = pipe().unwrap();
+        rustix::io::write(&writer, b"x").unwrap();
+        let (key, own) = (queue.join(), queue.clone());
+        let ended = move |_| own.put(Command::Stop { run });
+        assert!(queue.watch_process(key, process, OwnedFd::as_fd, ended).is_ok());
+        let mut events = Vec::with_capacity(8);
+        let mut wait = || {
+            queue.watch.wait(&mut events, Some(&Timespec::default())).unwrap();
+            let ready: Vec<Ready> = events.iter().map(Ready::of).collect();
+            (ready, queue.heed(&events), queue.take().len())
+        };
+        assert_eq!(wait(), (vec![Ready::Process(key)], true, 1));
+        assert_eq!(wait(), (vec![], false, 0), "it is not woken by what it has done itself");
+        queue.put(Command::Stop { run });
+        assert_eq!(wait(), (vec![Ready::News], true, 1), "by others it is");
     }
 }

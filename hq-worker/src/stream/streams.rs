@@ -86,7 +86,7 @@ impl Streams {
             return Ok(queue.clone());
         }
         let queue = Arc::new(Queue::new()?);
-        let (pump, mark) = (LivePump::new(queue.clone(), self.office.clone())?, self.office.one_more());
+        let (pump, mark) = (LivePump::new(queue.clone(), self.office.clone()), self.office.one_more());
         let body = move || {
             pump.run();
             drop(mark);
