@@ -4,7 +4,10 @@ use hq_core::{
     CrashLimit, Fact, FailCause, GrantId, LossReason, Ordinal, Outcome, RetryRule, RetryTimes, Rng, TaskState, Tick,
 };
 
-use crate::{Scheduler, state::Effects};
+use crate::{
+    Scheduler,
+    state::{Bereft, Effects},
+};
 
 /// What the rules of a task say.
 enum Verdict {
@@ -44,7 +47,8 @@ impl Scheduler {
     }
 
     /// What follows for a task from the loss of the worker that ran it: it waits already.
-    pub(crate) fn check_loss(&mut self, now: Tick, task: Ordinal, reason: LossReason, fx: &mut Effects) {
+    pub(crate) fn check_loss(&mut self, now: Tick, bereft: Bereft, fx: &mut Effects) {
+        let Bereft { task, reason, is_known } = bereft;
         if self.state.task_state(task) != Some(TaskState::Waiting) {
             return;
         }
@@ -55,6 +59,8 @@ impl Scheduler {
             // That is nobody's fault, and how often it happens says nothing of the task.
             LossReason::ServerEnded => return,
             reason if reason.is_crash() => (FailCause::Crash, "The task was running on a worker that was lost."),
+            // Nothing was taken from what has not begun; a worker that leaves tells before what has.
+            _ if !is_known => return,
             _ => (FailCause::Preempted, "The task was running on a worker that was stopped or taken away."),
         };
         let error = error.to_owned();

@@ -30,8 +30,8 @@ impl Scheduler {
             for base in barred {
                 self.abort_barred(now, base, &mut next);
             }
-            for (task, reason) in bereft {
-                self.check_loss(now, task, reason, &mut next);
+            for bereft in bereft {
+                self.check_loss(now, bereft, &mut next);
             }
             for job in failed {
                 self.check_max_fails(now, job, &mut next);

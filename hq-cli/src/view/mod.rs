@@ -17,6 +17,7 @@ mod programs;
 mod queues;
 mod requests;
 mod resources;
+mod secrets;
 mod server;
 mod simulation;
 mod state;
@@ -46,6 +47,7 @@ pub(crate) use programs::Programs;
 pub(crate) use queues::{allocation_json, allocation_list, queue_json, queue_list, queue_notes};
 pub(crate) use requests::request_lines;
 pub(crate) use resources::{resource_description, resource_summary};
+pub(crate) use secrets::{redacted, redacted_words, without_secrets};
 pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{
     Simulated, cluster_text, simulation_json, simulation_line, simulation_table, simulation_title,

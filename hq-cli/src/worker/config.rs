@@ -1,5 +1,6 @@
 use std::{
     env, fs,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf, absolute},
     process,
     str::FromStr,
@@ -153,7 +154,12 @@ impl WorkDir {
                 fresh.with_context(|| format!("cannot make a directory in {:?}", env::temp_dir()))?,
             ));
         };
-        fs::create_dir_all(path).with_context(|| format!("cannot create the working directory {path:?}"))?;
+        let mut private = fs::DirBuilder::new();
+        private
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("cannot create the working directory {path:?}"))?;
         Ok(Self::Given(absolute(path)?))
     }
 

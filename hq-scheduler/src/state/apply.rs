@@ -5,7 +5,7 @@ use hq_core::{
     TaskCounts, TaskState, Tick, WorkerConfig, WorkerId,
 };
 
-use super::{Effects, Entry, Grant, Job, LostWorker, State, Worker};
+use super::{Bereft, Effects, Entry, Grant, Job, LostWorker, State, Worker};
 use crate::pool::Pools;
 
 impl State {
@@ -198,7 +198,8 @@ impl State {
         // The first task runs, or may have begun without a word: else one that kills its worker at once would never be found.
         let first = grant.running.or_else(|| grant.next());
         for task in grant.tasks.iter().flat_map(OrdinalRange::iter) {
-            self.requeue(task, (first == Some(task)).then_some((worker, reason)), fx);
+            let bereft = Bereft { task, reason, is_known: grant.running == Some(task) };
+            self.requeue(task, (first == Some(task)).then_some((worker, bereft)), fx);
         }
     }
 

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use hq_core::{
-    DepKind, End, Ends, GrantId, IdList, LossReason, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId,
-};
+use hq_core::{DepKind, End, Ends, GrantId, IdList, Ordinal, OrdinalRange, RangeSet, TaskState, Tick, WorkerId};
 
-use super::{Effects, Entry, QueueKey, State, push_run};
+use super::{Bereft, Effects, Entry, QueueKey, State, push_run};
 
 impl State {
     /// Tasks of a lane that finished.
@@ -238,8 +236,8 @@ impl State {
         removed
     }
 
-    /// A task whose worker is gone waits again. `ran`: it ran there, and why that one went.
-    pub(super) fn requeue(&mut self, task: Ordinal, ran: Option<(WorkerId, LossReason)>, fx: &mut Effects) {
+    /// A task whose worker is gone waits again. `ran`: it ran there, or may have begun.
+    pub(super) fn requeue(&mut self, task: Ordinal, ran: Option<(WorkerId, Bereft)>, fx: &mut Effects) {
         let Some((base, submit)) = self.submit_of(task) else { return };
         let before = self.state_in(submit, task);
         if before.is_end() {
@@ -256,11 +254,11 @@ impl State {
         };
         self.records.set(task, entry);
         self.records.next_instance(task);
-        if let Some((worker, reason)) = ran {
-            if reason.is_crash() {
+        if let Some((worker, bereft)) = ran {
+            if bereft.reason.is_crash() {
                 self.records.add_crash(task, worker);
             }
-            fx.bereft.push((task, reason));
+            fx.bereft.push(bereft);
         }
         self.count(base, before, TaskState::Waiting, 1);
         if let Some(key) = key {

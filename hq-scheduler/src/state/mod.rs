@@ -65,6 +65,16 @@ pub(crate) struct State {
     pub(crate) in_snapshot: bool,
 }
 
+/// A task that ran on a worker that is gone, or may have begun there without a word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bereft {
+    pub(crate) task: Ordinal,
+    /// Why the worker went.
+    pub(crate) reason: LossReason,
+    /// Whether it is known to have begun.
+    pub(crate) is_known: bool,
+}
+
 /// What a fact set off besides the state itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
@@ -78,8 +88,8 @@ pub(crate) struct Effects {
     pub(crate) doomed: Vec<Ordinal>,
     /// Submits whose tasks can never run any more.
     pub(crate) barred: Vec<Ordinal>,
-    /// Tasks that ran on a worker that is gone, and why it went.
-    pub(crate) bereft: Vec<(Ordinal, LossReason)>,
+    /// Tasks that a worker took with it.
+    pub(crate) bereft: Vec<Bereft>,
     /// Jobs with a new failure.
     pub(crate) failed: BTreeSet<JobId>,
     /// Jobs of which no task waits or runs any more.

@@ -31,7 +31,7 @@ impl TaskDir {
                 Ok(()) => return Ok(Self { path }),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) if e.kind() == io::ErrorKind::NotFound && !work_dir.exists() => {
-                    fs::create_dir_all(work_dir).map_err(error)?;
+                    DirBuilder::new().recursive(true).mode(0o700).create(work_dir).map_err(error)?;
                 }
                 Err(e) => return Err(error(e)),
             }

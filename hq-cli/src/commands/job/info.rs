@@ -6,7 +6,10 @@ use crate::{
     output::{Mode, now},
     parse,
     server::{Server, missing},
-    view::{JobOutline, Programs, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows},
+    view::{
+        JobOutline, Programs, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows,
+        without_secrets,
+    },
 };
 
 /// Options of `job info`.
@@ -16,6 +19,9 @@ pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
     #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
+    /// Show values of variables whose names say that they are secret: TOKEN, SECRET, KEY or PASS is in them
+    #[arg(long)]
+    show_secrets: bool,
 }
 
 /// Shows jobs with all details.
@@ -28,17 +34,18 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     }
     let jobs = Selector::Ids(IdList::from_numbers(found.iter().copied())?);
     match mode {
-        Mode::Cli => print(&server, jobs, context).await,
+        Mode::Cli => print(&server, jobs, args.show_secrets, context).await,
         Mode::Json => {
             let mut details = server.details(jobs, DetailPart::whole(true));
             let mut json = context.out.json_stream()?;
             json.array()?;
             while let Some(piece) = details.next().await? {
+                let detail = if args.show_secrets { piece.detail } else { without_secrets(piece.detail) };
                 if piece.is_first {
-                    begin_job_json(&piece.detail, &mut json)?;
+                    begin_job_json(&detail, &mut json)?;
                 }
-                let programs = Programs::new(&piece.detail);
-                for row in task_rows(&piece.detail, &TaskFilter::default()) {
+                let programs = Programs::new(&detail);
+                for row in task_rows(&detail, &TaskFilter::default()) {
                     json.value(&task_json(&programs, &row))?;
                 }
                 if piece.is_last {
@@ -52,13 +59,14 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     }
 }
 
-async fn print(server: &Server, jobs: Selector, context: &mut Context) -> anyhow::Result<()> {
+async fn print(server: &Server, jobs: Selector, secrets: bool, context: &mut Context) -> anyhow::Result<()> {
     let mut details = server.details(jobs, DetailPart::default());
     let mut job: Option<JobOutline> = None;
     while let Some(piece) = details.next().await? {
+        let detail = if secrets { piece.detail } else { without_secrets(piece.detail) };
         match &mut job {
-            Some(job) if !piece.is_first => job.add(piece.detail),
-            _ => job = Some(JobOutline::new(piece.detail)),
+            Some(job) if !piece.is_first => job.add(detail),
+            _ => job = Some(JobOutline::new(detail)),
         }
         if !piece.is_last {
             continue;

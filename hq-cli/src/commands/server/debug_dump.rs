@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     output::{JsonStream, PrivateFile},
     server::unexpected,
-    view::{LiveTasks, begin_job_json, dump_rest, dump_tasks},
+    view::{LiveTasks, begin_job_json, dump_rest, dump_tasks, without_secrets},
 };
 
 /// Options of `server debug-dump`.
@@ -16,6 +16,9 @@ use crate::{
 pub(crate) struct Args {
     /// Where it goes
     path: PathBuf,
+    /// Show values of variables whose names say that they are secret: TOKEN, SECRET, KEY or PASS is in them
+    #[arg(long)]
+    show_secrets: bool,
 }
 
 /// Writes down what the server has in its books.
@@ -37,11 +40,12 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let mut live = LiveTasks::default();
     let mut details = server.details(Selector::All, DetailPart::default());
     while let Some(piece) = details.next().await? {
+        let detail = if args.show_secrets { piece.detail } else { without_secrets(piece.detail) };
         if piece.is_first {
-            begin_job_json(&piece.detail, &mut json)?;
+            begin_job_json(&detail, &mut json)?;
         }
-        live.add(&piece.detail);
-        dump_tasks(&piece.detail, &mut json)?;
+        live.add(&detail);
+        dump_tasks(&detail, &mut json)?;
         if piece.is_last {
             json.close()?;
             json.close()?;

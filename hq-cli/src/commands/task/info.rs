@@ -6,7 +6,7 @@ use crate::{
     output::{Mode, now},
     parse,
     server::MISSING_MAX,
-    view::{Programs, TaskFilter, task_details, task_json, task_rows, unknown_tasks},
+    view::{Programs, TaskFilter, task_details, task_json, task_rows, unknown_tasks, without_secrets},
 };
 
 /// Options of `task info`.
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Show whole errors
     #[arg(long, short)]
     verbose: bool,
+    /// Show values of variables whose names say that they are secret: TOKEN, SECRET, KEY or PASS is in them
+    #[arg(long)]
+    show_secrets: bool,
 }
 
 /// Shows tasks with all details.
@@ -48,8 +51,9 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         Mode::Cli => {
             let zone = TimeZone::system();
             while let Some(piece) = first {
-                for row in task_rows(&piece.detail, &filter) {
-                    context.out.table(&task_details(&piece.detail, &row, now(), &zone, args.verbose))?;
+                let detail = if args.show_secrets { piece.detail } else { without_secrets(piece.detail) };
+                for row in task_rows(&detail, &filter) {
+                    context.out.table(&task_details(&detail, &row, now(), &zone, args.verbose))?;
                 }
                 first = details.next().await?;
             }

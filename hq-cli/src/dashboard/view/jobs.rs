@@ -9,13 +9,15 @@ use super::{
     chart::{Curve, chart},
     frame::clock_of,
     pane::{entries, nothing, pane},
-    secrets::{redacted, redacted_words},
     style::{job, task},
     table::{Lines, height, plain},
 };
 use crate::{
     output::makespan,
-    view::{TaskFilter, TaskRow, body, common_paths, locate, lossy, pin_label, request_lines, task_rows},
+    view::{
+        TaskFilter, TaskRow, body, common_paths, locate, lossy, pin_label, redacted, redacted_words, request_lines,
+        task_rows,
+    },
 };
 
 /// Jobs, and all about one of them.

@@ -6,7 +6,6 @@ mod jobs;
 mod keys_help;
 mod pane;
 mod queues;
-mod secrets;
 mod style;
 mod table;
 mod workers;
