@@ -93,9 +93,15 @@ fn errors_name_the_place() {
     let cluster = Cluster::start();
     for (text, error) in [
         ("nam = 1\n", "Error: Invalid job file `job.toml`, line 1, column 1: unknown field `nam`, expected one of"),
-        ("[[task]]\ncommand = [\"x\"]\n  cmd = 1\n", "line 3, column 3: unknown field `cmd`, expected one of `id`, `deps`,"),
+        (
+            "[[task]]\ncommand = [\"x\"]\n  cmd = 1\n",
+            "line 3, column 3: unknown field `cmd`, expected one of `id`, `deps`,",
+        ),
         ("[[task]]\ncommand = [\"x\"]\n  cmd = 1\n", "`deps_failed`, `command`, "),
-        ("[array]\ncommand = [\"x\"]\n  cmd = 1\n", "unknown field `cmd`, expected one of `ids`, `entries`, `command`, "),
+        (
+            "[array]\ncommand = [\"x\"]\n  cmd = 1\n",
+            "unknown field `cmd`, expected one of `ids`, `entries`, `command`, ",
+        ),
         (
             "[[task]]\nid = 1\ncommand = [\"x\"]\ndeps = [1]\n",
             "line 4, column 9: Task 1 is part of dependency cycle or has an invalid dependencies: 1 → 1",
