@@ -116,4 +116,7 @@ async fn a_program_that_is_not_there() {
     let failure = CommandFailure { program: "no-such-program".to_owned(), outcome };
     assert!(failure.to_string().starts_with("no-such-program start failed: "), "{failure}");
     assert!(failure.brief().starts_with("no-such-program: "), "{}", failure.brief());
+    let advice = "not in the PATH of the server: start the server where it is installed";
+    assert!(failure.to_string().contains(&format!("\nThe program `no-such-program` is {advice}")), "{failure}");
+    assert!(failure.brief().contains(advice), "{}", failure.brief());
 }

@@ -20,6 +20,23 @@ pub struct JobHandle {
 }
 
 /// A job that has ended.
+///
+/// ```
+/// use hq_engine::{Engine, Job, LocalWorker, Task, TaskNumber};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder().worker(LocalWorker::cpus(2)).start().await?;
+/// let task = Task::call(|ctx| if ctx.number() == TaskNumber(2) { Err("it is the second one") } else { Ok(()) });
+/// let result = engine.submit(Job::array(1..4, task)).await?.await?;
+///
+/// assert!(!result.is_success());
+/// assert_eq!((result.info.counts.finished, result.info.counts.failed), (2, 1));
+/// assert_eq!(result.failures, [(TaskNumber(2), "it is the second one".to_owned())]);
+/// # engine.shutdown().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobResult {
     /// Its counts and times.

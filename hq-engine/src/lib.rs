@@ -68,10 +68,12 @@ pub use scaling::{AllocationQueue, BatchWorkers};
 
 // What an embedder meets in signatures.
 pub use hq_core::{
-    Backoff, BatchJob, CancelOutcome, CrashLimit, Event, EventKind, ExitCodes, Explanation, JobId, JobInfo, JobState,
-    Obstacle, Owner, Pin, Request, RetryOn, RetryRule, RetryTimes, Span, Standing, TaskCounts, TaskNumber, TaskState,
-    WorkerId, WorkerInfo,
+    Backoff, BatchJob, CancelOutcome, ClientReply, ClientRequest, CrashLimit, Event, EventKind, ExitCodes, Explanation,
+    FinishedTask, JobDetail, JobId, JobInfo, JobState, Obstacle, Owner, Pin, Refusal, Request, RequestError, RetryOn,
+    RetryRule, RetryTimes, RunId, Selector, ServerInfo, Span, Standing, TaskCounts, TaskInfo, TaskNumber, TaskState,
+    WallTime, WorkerId, WorkerInfo,
 };
 pub use hq_journal::{Condensed, RepairError, Repaired};
 pub use hq_scheduler::autoscale::ScaleKnobs;
+pub use hq_transport::{Link, Role};
 pub use hq_worker::TaskContext;

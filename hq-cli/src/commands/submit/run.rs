@@ -156,7 +156,7 @@ fn prepare(args: Args, out: &mut Output) -> anyhow::Result<Submit> {
 }
 
 /// Warns of a whole command in quotes, which is the name of one program.
-fn quoted(program: &OsStr) -> Option<String> {
+pub(super) fn quoted(program: &OsStr) -> Option<String> {
     let text = program.to_string_lossy();
     if !text.trim().contains(char::is_whitespace) || Path::new(program).exists() {
         return None;

@@ -56,3 +56,23 @@ fn bad_options_are_parse_errors() {
         assert!(error.to_string().contains(phrase), "{args:?}: {error}");
     }
 }
+
+#[test]
+fn a_whole_command_in_quotes_is_noticed() {
+    for (program, expected) in [
+        ("echo", None),
+        ("/no/such/program", None),
+        ("echo hello", Some("hq submit bash -c 'echo hello'")),
+        ("echo it's", Some(r"hq submit bash -c 'echo it'\''s'")),
+    ] {
+        let said = super::run::quoted(program.as_ref());
+        match expected {
+            Some(end) => assert!(said.as_ref().is_some_and(|said| said.ends_with(end)), "{said:?}"),
+            None => assert_eq!(said, None),
+        }
+    }
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let script = dir.path().join("my script");
+    std::fs::write(&script, "").expect("written");
+    assert_eq!(super::run::quoted(script.as_os_str()), None, "it is there");
+}
