@@ -35,7 +35,8 @@ pub(crate) fn targets() -> Vec<Target> {
         Target::new("amount", amount, &words),
         Target::new("ids", ids, &words),
         Target::new("span", span, &words),
-        Target::new("resources", resources, &words),
+        // `33x3313` is that many labels: as many as a worker may have indices.
+        Target::new("resources", resources, &words).with_memory(32 << 20, 256),
         Target::new("requests-of-tasks", requests, &words),
         Target::new("retry", retry, ["exit=1..3,75:unlimited:10s..1h", "oom:3", "any:2:1m", "crash-", "start:1"]),
         Target::new("placeholders", placeholders, ["%{JOB_ID}/%{CWD}-%{FOO}", "%{%{JOB_ID}}", "%%{", "%{"]),

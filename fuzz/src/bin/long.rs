@@ -88,6 +88,7 @@ fn fuzz(binary: &Path, work: &Path, target: &Target, seconds: &str) -> Result<()
             "-rss_limit_mb=2048",
             "-max_len=8192",
             "-print_final_stats=1",
+            "-print_funcs=0",
             "-verbosity=0",
         ])
         .arg(&corpus)

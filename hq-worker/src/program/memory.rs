@@ -3,17 +3,20 @@
 use std::{
     fs,
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 /// So long after it was counted, a kill may be that of a run whose end is learnt only then.
 const FRESH: Duration = Duration::from_secs(2);
 
+/// Between two looks for the sake of runs that begin.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// The kills for want of memory that the system has counted among what this worker runs.
 ///
-/// Looked at only where a run ends in a way that may be one, so that runs that end well cost nothing. Each kill counts
-/// for one run; what happened long before the end of a run is none of it.
+/// Looked at where a run ends in a way that may be one, and once a second where runs begin, so that they cost next to
+/// nothing. Each kill counts for one run; what happened before a run began, or long before its end, is none of it.
 #[derive(Debug)]
 pub(super) struct MemoryEvents {
     /// None: the system counts nothing.
@@ -24,9 +27,10 @@ pub(super) struct MemoryEvents {
 #[derive(Debug)]
 struct Seen {
     count: u64,
-    /// Kills that no run has been blamed on yet, and when they were noticed.
+    /// Kills that no run has been blamed on yet, the last ones, and when they were noticed.
     open: u64,
     at: Instant,
+    looked: Instant,
 }
 
 impl MemoryEvents {
@@ -38,13 +42,25 @@ impl MemoryEvents {
 
     fn of(file: Option<PathBuf>) -> Self {
         let count = file.as_ref().and_then(count_in).unwrap_or_default();
-        Self { file, seen: Mutex::new(Seen { count, open: 0, at: Instant::now() }) }
+        let now = Instant::now();
+        Self { file, seen: Mutex::new(Seen { count, open: 0, at: now, looked: now }) }
     }
 
-    /// Whether a run that has just ended by a signal that we did not send, or said so, was such a kill.
-    pub(super) fn was_kill(&self) -> bool {
+    /// A run begins: how many kills there were before it, as far as is known. What is not known is at most a second old.
+    pub(super) fn begin(&self) -> u64 {
+        let seen = self.lock();
+        if seen.looked.elapsed() < LOOK {
+            return seen.count;
+        }
+        drop(seen);
+        self.look().count
+    }
+
+    /// Whether a run that has just ended by a signal that we did not send, or said so, was such a kill. There were
+    /// `before` it began.
+    pub(super) fn was_kill(&self, before: u64) -> bool {
         let mut seen = self.look();
-        if seen.open == 0 || seen.at.elapsed() > FRESH {
+        if seen.open == 0 || seen.count <= before || seen.at.elapsed() > FRESH {
             return false;
         }
         seen.open -= 1;
@@ -56,15 +72,21 @@ impl MemoryEvents {
         drop(self.look());
     }
 
-    fn look(&self) -> std::sync::MutexGuard<'_, Seen> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    fn look(&self) -> MutexGuard<'_, Seen> {
+        let mut seen = self.lock();
         let count = self.file.as_ref().and_then(count_in).unwrap_or(seen.count);
+        seen.looked = Instant::now();
         if count != seen.count {
             let stale = seen.at.elapsed() > FRESH;
             let before = if stale { 0 } else { seen.open };
-            *seen = Seen { count, open: before + count.saturating_sub(seen.count), at: Instant::now() };
+            let open = before + count.saturating_sub(seen.count);
+            *seen = Seen { count, open, at: seen.looked, looked: seen.looked };
         }
         seen
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,22 +148,47 @@ mod tests {
             |kills: u32| fs::write(&file, format!("low 0\noom 9\noom_kill {kills}\noom_group_kill 0\n")).unwrap();
         write(3);
         let events = MemoryEvents::of(Some(file.clone()));
-        assert!(!events.was_kill(), "those from before it began are not its own");
+        assert!(!events.was_kill(3), "those from before it began are not its own");
         write(4);
-        assert!(events.was_kill());
-        assert!(!events.was_kill());
+        assert!(events.was_kill(3));
+        assert!(!events.was_kill(3));
         write(6);
         events.pass_by();
-        assert!(events.was_kill() && events.was_kill() && !events.was_kill(), "two runs, whoever noticed it first");
+        assert!(events.was_kill(3) && events.was_kill(3) && !events.was_kill(3), "two runs, whoever noticed it first");
         write(7);
         events.pass_by();
         let long_ago = Instant::now().checked_sub(FRESH + Duration::from_secs(1)).unwrap();
         events.seen.lock().unwrap().at = long_ago;
-        assert!(!events.was_kill(), "it was another one's");
+        assert!(!events.was_kill(3), "it was another one's");
         write(8);
-        assert!(events.was_kill() && !events.was_kill(), "what was left from before is gone");
+        assert!(events.was_kill(3) && !events.was_kill(3), "what was left from before is gone");
         fs::remove_file(&file).unwrap();
-        assert!(!events.was_kill());
-        assert!(!MemoryEvents::of(None).was_kill());
+        assert!(!events.was_kill(3));
+        assert!(!MemoryEvents::of(None).was_kill(0));
+    }
+
+    #[test]
+    fn what_was_killed_before_a_run_began_is_none_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("memory.events");
+        let write = |kills: u32| fs::write(&file, format!("oom_kill {kills}\n")).unwrap();
+        let an_hour = |events: &MemoryEvents| {
+            let mut seen = events.lock();
+            seen.looked = seen.looked.checked_sub(LOOK).unwrap();
+        };
+        write(0);
+        let events = MemoryEvents::of(Some(file.clone()));
+        let first = events.begin();
+        // A process of a run that goes on, or that ends well: nobody asks.
+        write(1);
+        an_hour(&events);
+        let second = events.begin();
+        assert_eq!((first, second), (0, 1));
+        assert!(!events.was_kill(second), "it was killed by somebody else");
+        assert!(events.was_kill(first) && !events.was_kill(first), "the older one may be");
+        // Many that begin look once.
+        write(5);
+        assert_eq!(events.begin(), 1);
+        assert!(events.was_kill(second));
     }
 }

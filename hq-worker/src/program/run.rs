@@ -47,6 +47,8 @@ pub(super) struct LiveRun {
     done: Done,
     kept: Kept,
     common: Arc<Common>,
+    /// Kills for want of memory before it began.
+    kills: u64,
 }
 
 /// What is kept while a program runs.
@@ -321,8 +323,9 @@ impl Task for ProgramRun {
     }
 
     fn launch(self, launcher: &mut Launcher) -> Result<(Child, LiveRun), RunEnd> {
+        let kills = self.common.memory.begin();
         match self.try_launch(launcher) {
-            Ok((child, kept)) => Ok((child, LiveRun { done: self.done, kept, common: self.common })),
+            Ok((child, kept)) => Ok((child, LiveRun { done: self.done, kept, common: self.common, kills })),
             Err(NotStarted { why, feed }) => {
                 let cause = if why.is_lack { FailCause::NoStart } else { FailCause::Other };
                 let outcome = Outcome::failed_of(cause, why.text);
@@ -341,13 +344,13 @@ impl Task for ProgramRun {
         self.done
     }
 
-    fn finish(LiveRun { done, kept, common }: LiveRun, end: ProcessEnd, how: Option<StopHow>) -> RunEnd {
+    fn finish(LiveRun { done, kept, common, kills }: LiveRun, end: ProcessEnd, how: Option<StopHow>) -> RunEnd {
         let Kept { task_dir, removals, ticket, feed } = kept;
         // What it says after its end is nobody's.
         drop(ticket);
         let error_file = task_dir.as_ref().map(TaskDir::error_file);
         // A run that we end is ended by nobody else.
-        let was_oom_kill = || how.is_none() && common.memory.was_kill();
+        let was_oom_kill = || how.is_none() && common.memory.was_kill(kills);
         let error = failure::of_end(&end, error_file.as_deref(), was_oom_kill);
         if how.is_none() && error.as_ref().is_some_and(|failure| failure.cause != FailCause::OutOfMemory) {
             common.memory.pass_by();
