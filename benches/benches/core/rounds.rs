@@ -120,42 +120,62 @@ fn bare_loop(starts: u32) -> Duration {
     start.elapsed()
 }
 
-/// One event after the other on a cluster that is full of running tasks, each with the round that it causes.
+/// Times of one kind of event.
+type Row = (&'static str, Vec<Duration>);
+
+/// The same again in a new core, which does exactly the same: what an event takes but for what the machine does meanwhile (its
+/// clock alone interrupts four of five hundred joins) is the best of its times.
 fn single_events() {
+    let runs: Vec<Vec<Row>> = (0..5).map(events_in_turn).collect();
+    for (at, (what, _)) in runs[0].iter().enumerate() {
+        let times = || runs.iter().map(|run| &run[at].1);
+        let best = (0..runs[0][at].1.len()).filter_map(|nth| times().map(|times| times[nth]).min()).collect();
+        print(&format!("{what}, of all"), times().flatten().copied().collect());
+        print(&format!("{what}, the best of {} of each", runs.len()), best);
+    }
+}
+
+/// One event after the other on a cluster that is full of running tasks, each with the round that it causes.
+fn events_in_turn(run: usize) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut note = |what, n, event: &mut dyn FnMut(u64) -> Duration| rows.push((what, (0..n).map(event).collect()));
     let (mut core, jobs) = loaded(|class| 1 + class % 60);
     let started = drain(&mut core, Tick(1));
     tell_started(&mut core, Tick(1), &started);
     let mut ends = started.iter();
-    print("one end, its lane goes on", 1_000, |nth| {
+    note("one end, its lane goes on", 1_000, &mut |nth| {
         let Started { worker, grant, task } = ends.next().unwrap();
         let ended = vec![RunEnd { task: *task, age: Span(0), took: Span::secs(1), outcome: Outcome::Finished }];
         let report = News::Report { worker: *worker, lane: LaneReport { grant: *grant, ended, started: None } };
         timed(&mut core, Tick(2 + nth), |core, now| core.handle_event(now, report))
     });
-    print("one submit of a known class", 1_000, |nth| {
+    note("one submit of a known class", 1_000, &mut |nth| {
         let class = nth as u32 % CLASSES;
         timed(&mut core, Tick(2_000), |core, now| {
             submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
         })
     });
-    print("one join", 500, |_| timed(&mut core, Tick(4_000), |core, now| drop(core.join(now, worker()))));
-    print("one loss of a worker with twelve tasks on average", 500, |nth| {
+    note("one join", 500, &mut |_| timed(&mut core, Tick(4_000), |core, now| drop(core.join(now, worker()))));
+    note("one loss of a worker with twelve tasks on average", 500, &mut |nth| {
         let news = News::WorkerLost { worker: WorkerId(nth as u32 + 1), reason: LossReason::ConnectionLost };
         timed(&mut core, Tick(5_000), |core, now| core.handle_event(now, news))
     });
-    print("one submit of a new class", 1_000, |nth| {
+    note("one submit of a new class", 1_000, &mut |nth| {
         let class = CLASSES + nth as u32;
         timed(&mut core, Tick(5_500), |core, now| {
             submit(core, now, 1, class as i32 % 4, request(class, 1 + class % 60));
         })
     });
-    let running = |job: &JobId| core.job(*job).map_or(0, |job| job.counts.running);
-    println!("of the job of which most runs, {} tasks do", jobs.iter().map(running).max().unwrap_or(0));
-    print("one cancel of a job of 10,000 tasks", 100, |nth| {
+    if run == 0 {
+        let running = |job: &JobId| core.job(*job).map_or(0, |job| job.counts.running);
+        println!("of the job of which most runs, {} tasks do", jobs.iter().map(running).max().unwrap_or(0));
+    }
+    note("one cancel of a job of 10,000 tasks", 100, &mut |nth| {
         timed(&mut core, Tick(6_000), |core, now| {
             let _ = core.cancel(now, jobs[nth as usize], None);
         })
     });
+    rows
 }
 
 /// How long an event and its round take. What is started runs, before the next one.
@@ -168,8 +188,11 @@ fn timed(core: &mut Scheduler, now: Tick, event: impl FnOnce(&mut Scheduler, Tic
     took
 }
 
-fn print(what: &str, n: u64, event: impl FnMut(u64) -> Duration) {
-    let mut times: Vec<Duration> = (0..n).map(event).collect();
+fn measure(what: &str, n: u64, event: impl FnMut(u64) -> Duration) {
+    print(what, (0..n).map(event).collect());
+}
+
+fn print(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |percent: usize| times[times.len() * percent / 100];
     println!("{what}: p50 {:.1?}, p99 {:.1?}, max {:.1?}", at(50), at(99), times[times.len() - 1]);
@@ -181,7 +204,7 @@ fn one_task_on_idle_workers() {
         core.join(Tick(0), worker()).unwrap();
     }
     drain(&mut core, Tick(0));
-    print("one task on 1,000 idle workers", 1_000, |nth| {
+    measure("one task on 1,000 idle workers", 1_000, |nth| {
         timed(&mut core, Tick(1 + nth), |core, now| {
             submit(core, now, 1, 0, request(0, 1));
         })
@@ -196,7 +219,7 @@ fn few_of_several_priorities() {
             core.join(Tick(0), worker()).unwrap();
         }
         drain(&mut core, Tick(0));
-        print(&format!("sixteen submits of one task each, of {what}"), 400, |nth| {
+        measure(&format!("sixteen submits of one task each, of {what}"), 400, |nth| {
             timed(&mut core, Tick(1 + nth), |core, now| {
                 for class in 0..16 {
                     submit(core, now, 1, class as i32 % priorities, request(class, 1 + class));
@@ -219,7 +242,7 @@ fn many_priorities() {
         let start = Instant::now();
         let started = drain(&mut core, Tick(1)).len();
         println!("first round over 10,000 priorities, {what}: {:.1?} for {started} starts", start.elapsed());
-        print("one submit after that", 1_000, |nth| {
+        measure("one submit after that", 1_000, |nth| {
             timed(&mut core, Tick(2), |core, now| {
                 submit(core, now, 1, nth as i32 * 9, request(0, cpus));
             })

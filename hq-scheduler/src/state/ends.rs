@@ -88,12 +88,11 @@ impl State {
     pub(super) fn end_ranges(&mut self, ranges: &[OrdinalRange], end: TaskState, at: Tick, fx: &mut Effects) {
         let parts: Vec<_> = ranges.iter().flat_map(|range| self.split_by_submit(*range)).collect();
         for (base, range) in parts {
-            let open = self.unfinished(base, range);
             let (mut ran, mut waited) = (0, 0);
-            let mut bare: RangeSet = open.clone();
-            let mut recorded = Vec::new();
+            let (mut recorded, mut ended) = (Vec::new(), Vec::new());
             self.records.change(range, |task, mut entry| {
                 if entry.state.is_end() {
+                    push_run(&mut ended, task);
                     return None;
                 }
                 if entry.state == TaskState::Running {
@@ -106,6 +105,9 @@ impl State {
                 push_run(&mut recorded, task);
                 Some(entry)
             });
+            let mut open = self.without_ended(base, range);
+            ended.into_iter().for_each(|run| _ = open.remove(run));
+            let mut bare: RangeSet = open.clone();
             recorded.into_iter().for_each(|run| _ = bare.remove(run));
             waited += bare.len();
             if let Some(submit) = self.submits.get_mut(&base) {

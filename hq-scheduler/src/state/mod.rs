@@ -179,15 +179,21 @@ impl State {
 
     /// Members of `range` (of one submit) that have not ended.
     pub(crate) fn unfinished(&self, base: Ordinal, range: OrdinalRange) -> RangeSet {
+        let mut set = self.without_ended(base, range);
+        let ended = self.records.in_range(range).filter(|(_, entry)| entry.state.is_end());
+        for run in runs(ended.map(|(task, _)| task)) {
+            set.remove(run);
+        }
+        set
+    }
+
+    /// Members of `range` (of one submit) but for those that ended without ever having been recorded.
+    fn without_ended(&self, base: Ordinal, range: OrdinalRange) -> RangeSet {
         let mut set = RangeSet::from_iter([range]);
         if let Some(submit) = self.submits.get(&base) {
             for ended in submit.canceled.intersect(range).into_iter().chain(submit.aborted.intersect(range)) {
                 set.remove(ended);
             }
-        }
-        let ended = self.records.in_range(range).filter(|(_, entry)| entry.state.is_end());
-        for run in runs(ended.map(|(task, _)| task)) {
-            set.remove(run);
         }
         set
     }
