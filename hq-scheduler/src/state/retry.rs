@@ -139,15 +139,24 @@ impl State {
         Ok(())
     }
 
-    /// The delay of tasks is over.
+    /// The delay of tasks is over. Those wait for room that wait for nothing else: in a repaired journal what they depend on
+    /// may have lost its end, and is run again before them.
     pub(super) fn end_delays(&mut self, tasks: &[OrdinalRange], fx: &mut Effects) {
         for range in tasks {
             let delayed: Vec<Ordinal> = self.records.retries.delayed_in(*range).map(|(task, _)| task).collect();
             for task in delayed {
                 self.records.retries.delay(task, None);
-                self.insert_ready(OrdinalRange::one(task), fx);
+                if self.has_all_it_waits_for(task) {
+                    self.insert_ready(OrdinalRange::one(task), fx);
+                }
             }
         }
+    }
+
+    /// Whether no dependency on another task holds it back.
+    fn has_all_it_waits_for(&self, task: Ordinal) -> bool {
+        let Some((base, submit)) = self.submit_of(task) else { return false };
+        submit.graph.as_ref().is_none_or(|graph| graph.is_ready(task.0 - base.0))
     }
 
     /// What of `range` does not wait for a moment.
