@@ -27,7 +27,7 @@ fn count(change: isize) {
     PEAK.set(PEAK.get().max(taken));
 }
 
-#[allow(unsafe_code)]
+#[expect(unsafe_code, reason = "an allocator is unsafe to write")]
 // SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -155,7 +155,7 @@ impl Server {
 
     /// The same of one job.
     pub(crate) fn job_details(&self, job: JobId, part: DetailPart) -> Details<'_> {
-        self.client().details(Selector::Ids(IdList::range(job.0, 1)), part)
+        self.client().details(job.into(), part)
     }
 
     /// The one job that is selected in one piece, if it is there.

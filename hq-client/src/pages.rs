@@ -1,6 +1,4 @@
-use hq_core::{
-    ClientReply, ClientRequest, DetailPart, IdList, JobDetail, JobInfo, Page, Selector, TaskNumber, WorkerInfo,
-};
+use hq_core::{ClientReply, ClientRequest, DetailPart, JobDetail, JobInfo, Page, Selector, TaskNumber, WorkerInfo};
 
 use crate::{CallError, Client, calls::unexpected};
 
@@ -119,7 +117,7 @@ impl Details<'_> {
         };
         if let (Selector::Last, Some(job)) = (&self.jobs, page.jobs.first()) {
             // Another one may be the last by the time of the next piece.
-            self.jobs = Selector::Ids(IdList::range(job.info.id.0, 1));
+            self.jobs = job.info.id.into();
         }
         let count = page.jobs.len();
         for (i, mut detail) in page.jobs.into_iter().enumerate() {

@@ -44,6 +44,20 @@ pub enum Selector {
     Ids(IdList),
 }
 
+/// This one.
+impl From<JobId> for Selector {
+    fn from(job: JobId) -> Self {
+        Self::Ids(IdList::range(job.0, 1))
+    }
+}
+
+/// This one.
+impl From<WorkerId> for Selector {
+    fn from(worker: WorkerId) -> Self {
+        Self::Ids(IdList::range(worker.0, 1))
+    }
+}
+
 /// What a client can ask for. The kind of answer stands behind the arrow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClientRequest {

@@ -1,6 +1,6 @@
 //! Jobs and tasks as their users see them.
 
-use std::fmt;
+use std::{fmt, iter::Sum};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,12 +60,12 @@ pub struct TaskCounts {
 impl TaskCounts {
     /// All tasks.
     pub const fn total(&self) -> u64 {
-        self.waiting + self.running + self.finished + self.failed + self.canceled + self.aborted
+        self.waiting.saturating_add(self.running).saturating_add(self.ended())
     }
 
     /// Those that neither wait nor run.
     pub const fn ended(&self) -> u64 {
-        self.finished + self.failed + self.canceled + self.aborted
+        self.finished.saturating_add(self.failed).saturating_add(self.canceled).saturating_add(self.aborted)
     }
 
     /// True when none waits and none runs.
@@ -95,6 +95,20 @@ impl TaskCounts {
             TaskState::Canceled => &mut self.canceled,
             TaskState::Aborted => &mut self.aborted,
         }
+    }
+}
+
+/// State by state; a sum that is too large is the largest number.
+impl<'a> Sum<&'a Self> for TaskCounts {
+    fn sum<I: Iterator<Item = &'a Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, counts| Self {
+            waiting: sum.waiting.saturating_add(counts.waiting),
+            running: sum.running.saturating_add(counts.running),
+            finished: sum.finished.saturating_add(counts.finished),
+            failed: sum.failed.saturating_add(counts.failed),
+            canceled: sum.canceled.saturating_add(counts.canceled),
+            aborted: sum.aborted.saturating_add(counts.aborted),
+        })
     }
 }
 

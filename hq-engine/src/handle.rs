@@ -150,8 +150,7 @@ impl EngineHandle {
     /// # Errors
     /// Where the engine has ended.
     pub async fn stop_worker(&self, worker: WorkerId) -> Result<(), EngineError> {
-        let ids = hq_core::IdList::range(worker.0, 1);
-        self.call(ClientRequest::StopWorkers(Selector::Ids(ids))).await.map(|_| ())
+        self.call(ClientRequest::StopWorkers(worker.into())).await.map(|_| ())
     }
 
     /// Takes in a peer that has come over a link of any kind; its role must have been checked.

@@ -4,8 +4,8 @@ use std::{
 };
 
 use hq_core::{
-    CancelOutcome, ClientReply, ClientRequest, DetailPart, Event, EventKind, IdList, JobDetail, JobId, JobInfo,
-    JobState, Selector, Seq, TaskNumber, TaskState,
+    CancelOutcome, ClientReply, ClientRequest, DetailPart, Event, EventKind, JobDetail, JobId, JobInfo, JobState, Seq,
+    TaskNumber, TaskState,
 };
 
 use crate::{EngineError, EngineHandle, EventStream, JobReport, events::Item};
@@ -70,7 +70,7 @@ impl JobHandle {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn wait(&self) -> Result<JobResult, EngineError> {
-        self.handle.call(ClientRequest::WaitJobs { jobs: self.selector(), until_closed: true }).await?;
+        self.handle.call(ClientRequest::WaitJobs { jobs: self.id.into(), until_closed: true }).await?;
         let info = self.info().await?;
         if info.counts.failed == 0 {
             return Ok(JobResult { info, failures: vec![] });
@@ -85,7 +85,7 @@ impl JobHandle {
     /// # Errors
     /// Where the engine has ended, or the job is forgotten.
     pub async fn info(&self) -> Result<JobInfo, EngineError> {
-        match self.handle.call(ClientRequest::Jobs(self.selector())).await? {
+        match self.handle.call(ClientRequest::Jobs(self.id.into())).await? {
             ClientReply::Jobs(mut page) => page.items.pop().ok_or(EngineError::Forgotten(self.id)),
             other => Err(EngineError::Unexpected(Box::new(other))),
         }
@@ -104,7 +104,7 @@ impl JobHandle {
         let mut whole: Option<JobDetail> = None;
         let mut part = DetailPart { states, ..DetailPart::default() };
         loop {
-            let request = ClientRequest::JobDetails { jobs: self.selector(), part: part.clone() };
+            let request = ClientRequest::JobDetails { jobs: self.id.into(), part: part.clone() };
             let mut page = match self.handle.call(request).await? {
                 ClientReply::JobDetails(page) => page,
                 other => return Err(EngineError::Unexpected(Box::new(other))),
@@ -135,7 +135,7 @@ impl JobHandle {
     /// # Errors
     /// Where the engine has ended.
     pub async fn cancel(&self) -> Result<CancelOutcome, EngineError> {
-        match self.handle.call(ClientRequest::CancelJobs { jobs: self.selector(), reason: None }).await? {
+        match self.handle.call(ClientRequest::CancelJobs { jobs: self.id.into(), reason: None }).await? {
             ClientReply::Canceled(mut outcomes) => {
                 Ok(outcomes.pop().map_or(CancelOutcome::NotFound, |(_, outcome)| outcome))
             }
@@ -150,10 +150,6 @@ impl JobHandle {
     pub async fn events(&self) -> Result<JobEvents, EngineError> {
         let events = EventStream::subscribe(self.handle.clone(), self.since, Some(vec![self.id])).await?;
         Ok(JobEvents { job: self.clone(), events, has_ended: false })
-    }
-
-    fn selector(&self) -> Selector {
-        Selector::Ids(IdList::range(self.id.0, 1))
     }
 }
 

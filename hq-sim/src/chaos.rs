@@ -1,5 +1,5 @@
 use hq_core::{
-    ClientRequest, CrashLimit, DepKind, Deps, DetailPart, ExitCodes, IdList, JobId, JobSpec, JobState, JobTarget,
+    ClientRequest, CrashLimit, DepKind, Deps, DetailPart, ExitCodes, IdList, JobSpec, JobState, JobTarget,
     OnServerLost, Parts, Profile, Request, ResourceDef, ResourceEntry, RetryOn, RetryRule, RetryTimes, Rng, Selector,
     Span, Submit, TaskIds, TaskNumber, Variants, WorkerConfig, WorkerResources,
 };
@@ -292,10 +292,6 @@ fn deps(rng: &mut Rng, ids: &TaskIds, n: u64) -> Deps {
     Deps::new(rows).unwrap_or_default()
 }
 
-fn about(job: JobId) -> Selector {
-    Selector::Ids(IdList::range(job.0, 1))
-}
-
 fn act(rng: &mut Rng) -> Act {
     let all_states = || vec![JobState::Finished, JobState::Failed, JobState::Canceled, JobState::Aborted];
     match rng.below(40) {
@@ -306,18 +302,18 @@ fn act(rng: &mut Rng) -> Act {
             max_fails: rng.chance(30).then_some(1),
         })),
         23..=27 => {
-            Act::AboutJob(|job| ClientRequest::CancelJobs { jobs: about(job), reason: Some("chaos".to_owned()) })
+            Act::AboutJob(|job| ClientRequest::CancelJobs { jobs: job.into(), reason: Some("chaos".to_owned()) })
         }
         28 => Act::Ask(ClientRequest::CancelJobs { jobs: Selector::All, reason: None }),
-        29 | 30 => Act::AboutJob(|job| ClientRequest::CloseJobs(about(job))),
+        29 | 30 => Act::AboutJob(|job| ClientRequest::CloseJobs(job.into())),
         31 => Act::Ask(ClientRequest::ForgetJobs { jobs: Selector::All, states: all_states() }),
-        32 => Act::AboutJob(|job| ClientRequest::JobDetails { jobs: about(job), part: DetailPart::whole(true) }),
+        32 => Act::AboutJob(|job| ClientRequest::JobDetails { jobs: job.into(), part: DetailPart::whole(true) }),
         33 => Act::Ask(ClientRequest::WaitJobs { jobs: Selector::All, until_closed: rng.chance(50) }),
         34 => Act::Ask(ClientRequest::Workers(Selector::All)),
         35 => Act::Ask(ClientRequest::StopWorkers(if rng.chance(50) { Selector::Last } else { Selector::All })),
         36 => Act::Ask(ClientRequest::Subscribe { from: None, jobs: None, credit: rng.below(1000) as u32 }),
         37 => Act::Ask(policy(rng)),
         38 => Act::Ask(ClientRequest::Jobs(Selector::All)),
-        _ => Act::AboutJob(|job| ClientRequest::WaitJobs { jobs: about(job), until_closed: false }),
+        _ => Act::AboutJob(|job| ClientRequest::WaitJobs { jobs: job.into(), until_closed: false }),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Tests start with [`Cluster::start`] or [`Cluster::new`]. Everything started dies with the [`Cluster`].
 
+mod access;
 mod binary;
 mod cluster;
 mod faults;
@@ -18,6 +19,7 @@ mod table;
 mod terminal;
 mod workspace;
 
+pub use access::rewrite_private;
 pub use binary::hq_binary;
 pub use cluster::Cluster;
 pub use faults::Fault;

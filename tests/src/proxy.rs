@@ -1,12 +1,8 @@
 use std::{
     io::{ErrorKind, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
-    time::Duration,
 };
 
 /// A way to a port of this machine that can be parted: bytes stand still in both directions, and links stay as they are, as
@@ -14,11 +10,28 @@ use std::{
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
-    is_parted: Arc<AtomicBool>,
+    gate: Arc<Gate>,
 }
 
-/// How long a thread looks away.
-const LOOK: Duration = Duration::from_millis(5);
+/// What all bytes pass.
+#[derive(Debug, Default)]
+struct Gate {
+    is_shut: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn set(&self, is_shut: bool) {
+        *self.is_shut.lock().unwrap_or_else(PoisonError::into_inner) = is_shut;
+        self.changed.notify_all();
+    }
+
+    /// Stands still as long as it is shut.
+    fn pass(&self) {
+        let is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_while(is_shut, |is_shut| *is_shut));
+    }
+}
 
 impl Proxy {
     /// To a port.
@@ -28,16 +41,16 @@ impl Proxy {
     pub fn to(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let own = listener.local_addr().expect("a port").port();
-        let is_parted = Arc::new(AtomicBool::new(false));
-        let parted = is_parted.clone();
+        let gate = Arc::new(Gate::default());
+        let own_gate = gate.clone();
         thread::spawn(move || {
             for ours in listener.incoming().flatten() {
                 if let Ok(theirs) = TcpStream::connect(("127.0.0.1", port)) {
-                    join(ours, theirs, &parted);
+                    join(ours, theirs, &own_gate);
                 }
             }
         });
-        Self { port: own, is_parted }
+        Self { port: own, gate }
     }
 
     /// Where to connect to.
@@ -47,40 +60,33 @@ impl Proxy {
 
     /// Nothing gets through any more.
     pub fn part(&self) {
-        self.is_parted.store(true, Ordering::SeqCst);
+        self.gate.set(true);
     }
 
     /// All gets through again.
     pub fn heal(&self) {
-        self.is_parted.store(false, Ordering::SeqCst);
+        self.gate.set(false);
     }
 }
 
-fn join(a: TcpStream, b: TcpStream, parted: &Arc<AtomicBool>) {
+fn join(a: TcpStream, b: TcpStream, gate: &Arc<Gate>) {
     let (Ok(a_too), Ok(b_too)) = (a.try_clone(), b.try_clone()) else { return };
     for (from, to) in [(a, b_too), (b, a_too)] {
-        let parted = parted.clone();
-        thread::spawn(move || carry(from, to, &parted));
+        let gate = gate.clone();
+        thread::spawn(move || carry(from, to, &gate));
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, parted: &AtomicBool) {
-    let _ = from.set_read_timeout(Some(LOOK));
+fn carry(mut from: TcpStream, mut to: TcpStream, gate: &Gate) {
     let mut bytes = [0; 16 << 10];
     loop {
         let read = from.read(&mut bytes);
-        while parted.load(Ordering::SeqCst) {
-            thread::sleep(LOOK);
-        }
+        gate.pass();
         match read {
             Ok(0) => break,
-            Ok(n) => {
-                if to.write_all(&bytes[..n]).is_err() {
-                    break;
-                }
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => break,
+            Ok(n) if to.write_all(&bytes[..n]).is_ok() => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => break,
         }
     }
     let _ = to.shutdown(Shutdown::Write);

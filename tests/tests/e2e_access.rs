@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use hq_tests::{Cluster, finish, hq_binary, skip};
+use hq_tests::{Cluster, finish, hq_binary, rewrite_private, skip};
 use serde_json::{Value, json};
 
 const RECORD: &str = "server/hq-current/access.json";
@@ -14,7 +14,7 @@ const RECORD: &str = "server/hq-current/access.json";
 #[test]
 fn records_are_private_and_complete() {
     let cluster = Cluster::start_with(&["--host", "abcd123"]);
-    let record = record(&cluster);
+    let record = cluster.record();
     let info = cluster.json(&["server", "info"]);
     assert_eq!(mode(&cluster.path(RECORD)), 0o400);
     assert_eq!((mode(cluster.server_dir()), mode(&cluster.path("server/001"))), (0o700, 0o700));
@@ -36,11 +36,11 @@ fn records_are_private_and_complete() {
 #[test]
 fn split_records_are_enough_for_their_role() {
     let mut cluster = Cluster::start_with(&["--host", "localhost"]);
-    let full = record(&cluster);
+    let full = cluster.record();
     let client = json!({"version": full["version"], "client": full["client"]});
     let worker = json!({"version": full["version"], "worker": full["worker"]});
-    put(&cluster, "acc/client/hq-current/access.json", &client);
-    put(&cluster, "acc/worker/hq-current/access.json", &worker);
+    cluster.put_record("acc/client/hq-current/access.json", &client);
+    cluster.put_record("acc/worker/hq-current/access.json", &worker);
     let hq = |dir: &str, args: &[&str]| finish(cluster.bare_command().args(["--server-dir", dir]).args(args));
 
     hq("acc/client", &["submit", "true"]).ok();
@@ -58,7 +58,7 @@ fn split_records_are_enough_for_their_role() {
 #[test]
 fn a_wrong_key_opens_nothing() {
     let cluster = Cluster::start_with(&["--host", "localhost"]);
-    let full = record(&cluster);
+    let full = cluster.record();
     let key = |role: &str| full[role]["secret_key"].as_str().unwrap().to_owned();
     let flipped = |role: &str, at: usize| {
         let mut key = key(role).into_bytes();
@@ -71,7 +71,7 @@ fn a_wrong_key_opens_nothing() {
         let mut record = full.clone();
         record["client"]["secret_key"] = wrong;
         let dir = format!("wrong-{n}");
-        put(&cluster, &format!("{dir}/access.json"), &record);
+        cluster.put_record(&format!("{dir}/access.json"), &record);
         let output = finish(cluster.bare_command().args(["--server-dir", &dir, "submit", "true"]));
         assert_eq!(output.code, 1, "{output:?}");
     }
@@ -80,7 +80,7 @@ fn a_wrong_key_opens_nothing() {
         let mut record = full.clone();
         record["worker"]["secret_key"] = wrong;
         let dir = format!("wrong-worker-{n}");
-        put(&cluster, &format!("{dir}/access.json"), &record);
+        cluster.put_record(&format!("{dir}/access.json"), &record);
         let mut start = cluster.bare_command();
         start.args(["--server-dir", &dir, "worker", "start", "--cpus=1", "--detect-resources=none"]);
         let output = finish(&mut start);
@@ -113,7 +113,7 @@ fn records_that_others_can_touch() {
 #[test]
 fn records_that_are_wrong() {
     let cluster = Cluster::start();
-    let good = record(&cluster);
+    let good = cluster.record();
     let with = |change: &dyn Fn(&mut Value)| {
         let mut record = good.clone();
         change(&mut record);
@@ -132,12 +132,12 @@ fn records_that_are_wrong() {
         (with(&|r| r["client"]["host"] = "a b".into()), "invalid client host".into()),
     ];
     for (text, expected) in cases {
-        rewrite(&cluster.path(RECORD), &text);
+        rewrite_private(&cluster.path(RECORD), &text);
         let output = cluster.hq(&["job", "list"]).fails(1);
         assert!(output.contains(&expected), "{expected}: {output}");
     }
     // A record that names a server which is not there.
-    rewrite(
+    rewrite_private(
         &cluster.path(RECORD),
         &with(&|r| {
             r["client"]["host"] = "localhost".into();
@@ -154,12 +154,12 @@ fn records_that_are_wrong() {
 #[test]
 fn a_record_can_be_used_again() {
     let mut cluster = Cluster::start_with(&["--host", "localhost"]);
-    let full = record(&cluster);
+    let full = cluster.record();
     cluster.hq(&["server", "stop"]).ok();
     cluster.server().wait();
-    put(&cluster, "kept.json", &full);
+    cluster.put_record("kept.json", &full);
     cluster.start_server(&["--access-file", "kept.json"]);
-    assert_eq!(record(&cluster), full);
+    assert_eq!(cluster.record(), full);
     let info = cluster.json(&["server", "info"]);
     assert_eq!((&info["server_uid"], &info["client_port"]), (&full["server_uid"], &full["client"]["port"]));
 }
@@ -171,7 +171,7 @@ fn links_can_be_plain() {
         "--disable-client-authentication-and-encryption",
         "--disable-worker-authentication-and-encryption",
     ]);
-    let record = record(&cluster);
+    let record = cluster.record();
     assert_eq!((&record["client"]["secret_key"], &record["worker"]["secret_key"]), (&Value::Null, &Value::Null));
     assert!(cluster.server().printed().contains("WARN"));
     let _worker = cluster.worker("w", "1");
@@ -213,9 +213,9 @@ fn another_user_gets_nowhere() {
     assert!(denied.code == 1 && !denied.stderr.contains("panicked"), "{denied:?}");
 
     // Nor does the socket beside it, with a record of their own that names this server without its key.
-    let mut guessed = record(&cluster);
+    let mut guessed = cluster.record();
     guessed["client"]["secret_key"] = Value::Null;
-    put(&cluster, "theirs/access.json", &guessed);
+    cluster.put_record("theirs/access.json", &guessed);
     for entry in fs::read_dir(cluster.path("server/001")).unwrap().filter_map(Result::ok) {
         let name = entry.file_name();
         if name != "access.json" {
@@ -228,22 +228,6 @@ fn another_user_gets_nowhere() {
     let denied = as_other(&["--server-dir", "theirs", "submit", "true"]);
     assert_eq!(denied.code, 1, "{denied:?}");
     assert_eq!(cluster.json(&["job", "list", "--all"]), json!([]));
-}
-
-fn record(cluster: &Cluster) -> Value {
-    serde_json::from_str(&fs::read_to_string(cluster.path(RECORD)).unwrap()).unwrap()
-}
-
-fn put(cluster: &Cluster, name: &str, record: &Value) {
-    let path = cluster.path(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    rewrite(&path, &record.to_string());
-}
-
-fn rewrite(path: &Path, text: &str) {
-    let _ = fs::remove_file(path);
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, Permissions::from_mode(0o400)).unwrap();
 }
 
 fn mode(path: &Path) -> u32 {

@@ -148,10 +148,7 @@ fn access_records_are_made_without_a_server() {
     cluster.hq(&["server", "generate-access", "x", "--client-port=1"]).fails(2);
 
     cluster.start_server(&["--access-file", "full"]);
-    let live: Value =
-        serde_json::from_str(&fs::read_to_string(cluster.server_dir().join("hq-current/access.json")).unwrap())
-            .unwrap();
-    assert_eq!(live, full);
+    assert_eq!(cluster.record(), full);
 }
 
 #[test]

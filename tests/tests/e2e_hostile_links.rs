@@ -5,23 +5,15 @@ use std::{
     fs,
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    os::unix::fs::PermissionsExt,
     process::Command,
     thread,
     time::Duration,
 };
 
 use hq_tests::{Cluster, Process, eventually, hq_binary};
-use serde_json::Value;
-
-const RECORD: &str = "server/hq-current/access.json";
-
-fn record(cluster: &Cluster) -> Value {
-    serde_json::from_str(&cluster.read(RECORD)).unwrap()
-}
 
 fn port(cluster: &Cluster, role: &str) -> u16 {
-    record(cluster)[role]["port"].as_u64().unwrap() as u16
+    cluster.record()[role]["port"].as_u64().unwrap() as u16
 }
 
 fn connect(port: u16) -> TcpStream {
@@ -40,21 +32,14 @@ fn until_closed(mut stream: TcpStream) -> Vec<u8> {
     answer
 }
 
-fn put(cluster: &Cluster, dir: &str, record: &Value) {
-    let path = cluster.path(dir).join("hq-current/access.json");
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, record.to_string()).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-}
-
 /// All that a client sends for a submit, as somebody on the network sees it.
 fn recorded_submit(cluster: &Cluster) -> Vec<u8> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let mut way = record(cluster);
+    let mut way = cluster.record();
     let server = port(cluster, "client");
     way["client"]["host"] = "127.0.0.1".into();
     way["client"]["port"] = listener.local_addr().unwrap().port().into();
-    put(cluster, "tapped", &way);
+    cluster.put_record("tapped/hq-current/access.json", &way);
     let tap = thread::spawn(move || {
         let mut client = listener.accept().unwrap().0;
         let mut server = connect(server);
@@ -91,7 +76,8 @@ fn n1_n2_silent_and_slow_peers_are_dropped_and_disturb_nobody() {
         .map(|port| {
             thread::spawn(move || {
                 let mut stream = connect(port);
-                // A byte at a time, for as long as somebody takes them.
+                // A byte at a time, for as long as somebody takes them. That it takes time is the attack: there is nothing to
+                // wait for instead.
                 let dripped = hello.iter().take_while(|byte| {
                     thread::sleep(Duration::from_millis(1500));
                     stream.write_all(&[**byte]).is_ok()
@@ -167,11 +153,11 @@ fn n6_n7_replayed_and_mirrored_links_get_nowhere() {
 fn n9_the_key_of_a_worker_submits_nothing() {
     let cluster = Cluster::start_with(&["--host", "localhost"]);
     for (role, port) in [("worker", "client"), ("worker", "worker")] {
-        let full = record(&cluster);
+        let full = cluster.record();
         let mut stolen = full.clone();
         stolen["client"] = full[role].clone();
         stolen["client"]["port"] = full[port]["port"].clone();
-        put(&cluster, port, &stolen);
+        cluster.put_record(&format!("{port}/hq-current/access.json"), &stolen);
         let output = hq_tests::finish(cluster.bare_command().args(["--server-dir", port, "submit", "true"]));
         let text = output.fails(1);
         assert!(text.lines().count() <= 2 && !text.contains("panicked"), "{text}");

@@ -1,7 +1,7 @@
 //! W3, W5: workers and clients behind a network that stands still for a while. A stand-in: a proxy on this machine holds the
 //! bytes back, as a switch would; nothing is reset.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use hq_tests::{Cluster, Process, Proxy, Signal, eventually};
 use serde_json::Value;
@@ -14,15 +14,11 @@ const SCRIPT: &str = "echo $HQ_INSTANCE_ID >> ran; until [ -e go-$HQ_INSTANCE_ID
 
 /// A server directory `name` that leads through a proxy.
 fn way(cluster: &Cluster, name: &str, role: &str) -> Proxy {
-    let text = fs::read_to_string(cluster.server_dir().join("hq-current/access.json")).unwrap();
-    let mut record: Value = serde_json::from_str(&text).unwrap();
+    let mut record = cluster.record();
     let proxy = Proxy::to(record[role]["port"].as_u64().unwrap() as u16);
     record[role]["host"] = "127.0.0.1".into();
     record[role]["port"] = proxy.port().into();
-    let path = cluster.path(name).join("hq-current/access.json");
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, record.to_string()).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    cluster.put_record(&format!("{name}/hq-current/access.json"), &record);
     proxy
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use hq_tests::{Cluster, eventually, finish};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[test]
 fn the_answer_is_an_id() {
@@ -109,8 +109,7 @@ fn what_a_task_sees() {
         assert_eq!(value(name), expected, "{name}");
     }
     assert!(value("HQ_TASK_DIR").is_some_and(|dir| !fs::exists(dir).unwrap()), "{text}");
-    let record = fs::read_to_string(cluster.path("server/hq-current/access.json")).unwrap();
-    let record: Value = serde_json::from_str(&record).unwrap();
+    let record = cluster.record();
     for role in ["client", "worker"] {
         assert!(!text.contains(record[role]["secret_key"].as_str().unwrap()), "a task sees no key");
     }

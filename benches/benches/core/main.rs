@@ -116,7 +116,7 @@ fn allocations() -> usize {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-#[allow(unsafe_code)]
+#[expect(unsafe_code, reason = "an allocator is unsafe to write")]
 // SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

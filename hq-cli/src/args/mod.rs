@@ -2,8 +2,10 @@
 
 mod global;
 mod parser;
+mod secrets;
 mod values;
 
 pub(crate) use global::{GlobalArgs, ModeArg};
 pub(crate) use parser::{command, parse};
+pub(crate) use secrets::ShowSecrets;
 pub(crate) use values::{Channel, JobStateArg, PinArg, TaskStateArg};

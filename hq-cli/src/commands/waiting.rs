@@ -7,11 +7,14 @@ use std::{
 };
 
 use hq_client::CallError;
-use hq_core::{DetailPart, IdList, JobId, JobInfo, Selector, Standing, TaskNumber, TaskState};
+use hq_core::{DetailPart, IdList, JobInfo, Selector, Standing, TaskCounts, TaskNumber, TaskState};
 use tracing::{debug, warn};
 
 use super::job::first_waiting;
-use crate::{server::Server, view::why};
+use crate::{
+    server::Server,
+    view::{counted, why},
+};
 
 /// After that long it is looked whether anything can happen: workers that come at once are none to speak of.
 const LOOK_AFTER: Duration = Duration::from_secs(2);
@@ -80,30 +83,20 @@ pub(crate) async fn tell_end(server: &Server, jobs: Selector) {
 
 /// How many tasks did not finish, and which command shows why.
 fn unfinished(jobs: &[JobInfo]) -> Option<String> {
-    let ends = [(TaskState::Failed, "failed"), (TaskState::Aborted, "aborted"), (TaskState::Canceled, "canceled")];
-    let bad: Vec<&JobInfo> =
-        jobs.iter().filter(|job| ends.iter().any(|(state, _)| job.counts.of(*state) > 0)).collect();
-    let sum = |state| bad.iter().fold(0_u64, |sum, job| sum.saturating_add(job.counts.of(state)));
-    let parts: Vec<String> =
-        ends.iter().filter(|(state, _)| sum(*state) > 0).map(|(state, how)| format!("{} {how}", sum(*state))).collect();
-    if parts.is_empty() {
+    let bad: Vec<&JobInfo> = jobs.iter().filter(|job| job.counts.ended() > job.counts.finished).collect();
+    if bad.is_empty() {
         return None;
     }
-    let total = bad.iter().fold(0_u64, |sum, job| sum.saturating_add(job.counts.total()));
+    let counts: TaskCounts = bad.iter().map(|job| &job.counts).sum();
+    let ends = [(TaskState::Failed, "failed"), (TaskState::Aborted, "aborted"), (TaskState::Canceled, "canceled")];
+    let (parts, total) = (counted(&counts, &ends), counts.total());
     let ids = IdList::from_numbers(bad.iter().map(|job| job.id.0)).unwrap_or_default();
     let noun = if bad.len() == 1 { "job" } else { "jobs" };
     Some(format!("Not all tasks of {noun} {ids} finished: {}, of {total}; see `hq job info {ids}`", parts.join(", ")))
 }
 
-/// One job.
-pub(crate) fn only(job: JobId) -> Selector {
-    Selector::Ids(IdList::range(job.0, 1))
-}
-
 #[cfg(test)]
 mod tests {
-    use hq_core::TaskCounts;
-
     use super::*;
     use crate::testing::samples;
 

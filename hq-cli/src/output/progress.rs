@@ -1,4 +1,4 @@
-use hq_core::{JobInfo, TaskState};
+use hq_core::{JobInfo, TaskCounts, TaskState};
 
 use super::Color;
 
@@ -9,10 +9,8 @@ const BAR_WIDTH: usize = 40;
 ///
 /// It is not longer than `width` characters: the bar gives way first, then the end of the text.
 pub(crate) fn progress_line(jobs: &[JobInfo], width: usize, colors: bool) -> String {
-    let sum = |count: &dyn Fn(&JobInfo) -> u64| jobs.iter().map(count).fold(0, u64::saturating_add);
-    let total = sum(&|job| job.counts.total());
-    let left = sum(&|job| job.counts.waiting.saturating_add(job.counts.running));
-    let done = total.saturating_sub(left);
+    let counts: TaskCounts = jobs.iter().map(|job| &job.counts).sum();
+    let (total, done) = (counts.total(), counts.ended());
     let ended = jobs.iter().filter(|job| job.counts.is_terminated()).count();
     let mut text = vec![(format!(" {ended}/{} jobs, {done}/{total} tasks", jobs.len()), None)];
     for (state, color) in [
@@ -21,7 +19,7 @@ pub(crate) fn progress_line(jobs: &[JobInfo], width: usize, colors: bool) -> Str
         (TaskState::Canceled, Color::Magenta),
         (TaskState::Aborted, Color::BrightRed),
     ] {
-        let count = sum(&|job| job.counts.of(state));
+        let count = counts.of(state);
         if count > 0 {
             text.push((format!(" {count} "), None));
             text.push((state.label().to_owned(), Some(color)));

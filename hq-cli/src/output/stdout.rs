@@ -113,16 +113,16 @@ impl Output {
         self.note_fault(text.to_owned());
     }
 
+    /// The same, where it has been logged.
+    pub(crate) fn note_fault(&mut self, text: String) {
+        if self.tells_faults() {
+            self.faults.push(text);
+        }
+    }
+
     /// Whether documents tell what is not there.
     pub(crate) const fn tells_faults(&self) -> bool {
         self.command.is_some()
-    }
-
-    /// The same, where it has been logged.
-    pub(crate) fn note_fault(&mut self, text: String) {
-        if self.command.is_some() {
-            self.faults.push(text);
-        }
     }
 
     fn faults(&self) -> Option<String> {

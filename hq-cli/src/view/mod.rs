@@ -52,7 +52,7 @@ pub(crate) use server::{server_json, server_table};
 pub(crate) use simulation::{
     Simulated, cluster_text, simulation_json, simulation_line, simulation_table, simulation_title,
 };
-pub(crate) use state::{job_color, task_color};
+pub(crate) use state::{counted, job_color, task_color};
 pub(crate) use task_info::task_details;
 pub(crate) use task_list::{TaskTable, is_cut};
 pub(crate) use why::why;

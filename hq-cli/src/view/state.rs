@@ -1,4 +1,4 @@
-use hq_core::{JobState, TaskState};
+use hq_core::{JobState, TaskCounts, TaskState};
 
 use crate::output::{Cell, Color};
 
@@ -30,6 +30,12 @@ pub(crate) const fn task_color(state: TaskState) -> Color {
         TaskState::Canceled => Color::Magenta,
         TaskState::Aborted => Color::Blue,
     }
+}
+
+/// How many tasks are in each of these states, in words, such as `3 failed`; nothing of those in which none is.
+pub(crate) fn counted(counts: &TaskCounts, states: &[(TaskState, &str)]) -> Vec<String> {
+    let some = states.iter().filter(|(state, _)| counts.of(*state) > 0);
+    some.map(|(state, how)| format!("{} {how}", counts.of(*state))).collect()
 }
 
 /// The name of a state in JSON.

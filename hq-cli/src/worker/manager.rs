@@ -45,8 +45,7 @@ pub(crate) async fn detect(manager: ManagerArg) -> anyhow::Result<Option<(BatchJ
         "The remaining time of {} job {} cannot be found out ({why}); no time limit is set, --time-limit sets one",
         job.manager, job.id
     );
-    let remaining = None;
-    Ok(Some((job, remaining)))
+    Ok(Some((job, None)))
 }
 
 fn batch_job(manager: ManagerArg, env: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<BatchJob>> {

@@ -1,4 +1,4 @@
-use hq_core::{ClientReply, ClientRequest, IdList, JobId, JobTarget, Selector, Seq, Submit};
+use hq_core::{ClientReply, ClientRequest, JobId, JobTarget, Selector, Seq, Submit};
 
 use super::{Handed, Job, Plan};
 use crate::{EngineError, EngineHandle, JobHandle};
@@ -12,7 +12,7 @@ impl Job {
             // Kinds of bodies differ: the job is open until all submits are in.
             let (reply, since) = engine.call_since(ClientRequest::OpenJob(spec)).await?;
             let ClientReply::Opened { job } = reply else { return Err(EngineError::Unexpected(Box::new(reply))) };
-            let selector = Selector::Ids(IdList::range(job.0, 1));
+            let selector: Selector = job.into();
             for part in submits {
                 if let Err(e) = submit(engine, Submit { job: JobTarget::Attach(job), ..part }).await {
                     let reason = Some("the rest of the job was refused".to_owned());
@@ -40,7 +40,6 @@ async fn submit(engine: &EngineHandle, submit: Submit) -> Result<(JobId, Seq), E
 
 /// Keeps the closures of a job until it has ended.
 async fn keep(engine: &EngineHandle, job: JobId, handed: Handed) -> Result<(), EngineError> {
-    let jobs = Selector::Ids(IdList::range(job.0, 1));
-    let request = ClientRequest::WaitJobs { jobs, until_closed: true };
+    let request = ClientRequest::WaitJobs { jobs: job.into(), until_closed: true };
     engine.ask(request, crate::driver::Answer::Keep(handed)).await.map(|_| ())
 }

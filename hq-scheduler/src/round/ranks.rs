@@ -56,12 +56,12 @@ impl Ranks {
         *self = Self { arrivals: self.arrivals, ..Self::default() };
     }
 
-    /// Grows whenever a class waits that did not.
     /// Whoever has seen what waits has to look again.
     pub(crate) const fn stir(&mut self) {
         self.arrivals += 1;
     }
 
+    /// Grows whenever a class waits that did not.
     pub(crate) const fn arrivals(&self) -> u64 {
         self.arrivals
     }

@@ -179,10 +179,7 @@ impl Records {
         let mark = |task: Ordinal| {
             let crashes = self.crashes(task);
             let lost = crashes.map(|known| known.lost.clone()).unwrap_or_default();
-            let retry = match self.retries.get(task) {
-                Some(known) => Some(known.clone()),
-                None => (!lost.is_empty()).then(RetryMark::default),
-            };
+            let retry = self.retries.get(task).cloned().or_else(|| (!lost.is_empty()).then(RetryMark::default));
             TaskMark {
                 task,
                 instance: self.instance(task).0,

@@ -172,7 +172,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("memory.events");
         let write = |kills: u32| fs::write(&file, format!("oom_kill {kills}\n")).unwrap();
-        let an_hour = |events: &MemoryEvents| {
+        let a_second_later = |events: &MemoryEvents| {
             let mut seen = events.lock();
             seen.looked = seen.looked.checked_sub(LOOK).unwrap();
         };
@@ -181,7 +181,7 @@ mod tests {
         let first = events.begin();
         // A process of a run that goes on, or that ends well: nobody asks.
         write(1);
-        an_hour(&events);
+        a_second_later(&events);
         let second = events.begin();
         assert_eq!((first, second), (0, 1));
         assert!(!events.was_kill(second), "it was killed by somebody else");

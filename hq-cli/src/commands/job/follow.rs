@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::bail;
 use hq_client::CallError;
-use hq_core::{Instance, JobDetail, JobId, Selector, TaskInfo, TaskNumber, TaskOutput};
+use hq_core::{Instance, JobDetail, JobId, TaskInfo, TaskNumber, TaskOutput};
 use hq_stream::{StreamDir, StreamError};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::warn;
@@ -103,7 +103,7 @@ pub(super) async fn follow(args: &Args, job: JobId, server: &Server, context: &m
 
 /// None where there is no such job any more.
 async fn detail(server: &Server, job: JobId) -> Result<Option<JobDetail>, CallError> {
-    server.whole_job(Selector::Ids(hq_core::IdList::range(job.0, 1)), true).await
+    server.whole_job(job.into(), true).await
 }
 
 /// Bytes of a stream that are printed at a time.

@@ -2,14 +2,12 @@ use hq_core::{DetailPart, IdList, Selector};
 
 use super::why::reasons;
 use crate::{
+    args::ShowSecrets,
     context::Context,
     output::{Mode, now},
     parse,
     server::{Server, missing},
-    view::{
-        JobOutline, Programs, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows,
-        without_secrets,
-    },
+    view::{JobOutline, Programs, TaskFilter, begin_job_json, job_details, job_failures, task_json, task_rows},
 };
 
 /// Options of `job info`.
@@ -19,9 +17,8 @@ pub(crate) struct Args {
     /// Which jobs: `last`, `all` or ids
     #[arg(value_parser = parse::reader(parse::jobs))]
     selector: Selector,
-    /// Show values of variables whose names say that they are secret: TOKEN, SECRET, KEY or PASS is in them
-    #[arg(long)]
-    show_secrets: bool,
+    #[command(flatten)]
+    secrets: ShowSecrets,
 }
 
 /// Shows jobs with all details.
@@ -34,13 +31,13 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     }
     let jobs = Selector::Ids(IdList::from_numbers(found.iter().copied())?);
     match mode {
-        Mode::Cli => print(&server, jobs, args.show_secrets, context).await,
+        Mode::Cli => print(&server, jobs, args.secrets, context).await,
         Mode::Json => {
             let mut details = server.details(jobs, DetailPart::whole(true));
             let mut json = context.out.json_stream()?;
             json.array()?;
             while let Some(piece) = details.next().await? {
-                let detail = if args.show_secrets { piece.detail } else { without_secrets(piece.detail) };
+                let detail = args.secrets.shown(piece.detail);
                 if piece.is_first {
                     begin_job_json(&detail, &mut json)?;
                 }
@@ -59,11 +56,11 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     }
 }
 
-async fn print(server: &Server, jobs: Selector, secrets: bool, context: &mut Context) -> anyhow::Result<()> {
+async fn print(server: &Server, jobs: Selector, secrets: ShowSecrets, context: &mut Context) -> anyhow::Result<()> {
     let mut details = server.details(jobs, DetailPart::default());
     let mut job: Option<JobOutline> = None;
     while let Some(piece) = details.next().await? {
-        let detail = if secrets { piece.detail } else { without_secrets(piece.detail) };
+        let detail = secrets.shown(piece.detail);
         match &mut job {
             Some(job) if !piece.is_first => job.add(detail),
             _ => job = Some(JobOutline::new(detail)),

@@ -1,31 +1,29 @@
 //! What people are told where `job cat` prints nothing.
 
-use hq_core::{IdList, JobInfo, TaskState};
+use hq_core::{IdList, JobInfo, TaskCounts, TaskState};
 
-use crate::args::Channel;
+use crate::{args::Channel, view::counted};
 
 /// Why nothing was printed, of all these jobs together. Scripts are told nothing: to print nothing is no failure.
 pub(super) fn why_silent(jobs: &[JobInfo], channel: Channel) -> String {
     let channel = channel.name();
-    let sum = |state| jobs.iter().fold(0_u64, |sum, job| sum.saturating_add(job.counts.of(state)));
-    let parts: Vec<String> = [
-        (TaskState::Running, "still running"),
-        (TaskState::Waiting, "waiting"),
-        (TaskState::Failed, "failed"),
-        (TaskState::Aborted, "aborted"),
-        (TaskState::Canceled, "canceled"),
-        (TaskState::Finished, "finished"),
-    ]
-    .into_iter()
-    .filter(|(state, _)| sum(*state) > 0)
-    .map(|(state, how)| format!("{} {how}", sum(state)))
-    .collect();
+    let counts: TaskCounts = jobs.iter().map(|job| &job.counts).sum();
+    let parts = counted(
+        &counts,
+        &[
+            (TaskState::Running, "still running"),
+            (TaskState::Waiting, "waiting"),
+            (TaskState::Failed, "failed"),
+            (TaskState::Aborted, "aborted"),
+            (TaskState::Canceled, "canceled"),
+            (TaskState::Finished, "finished"),
+        ],
+    );
     let ids = IdList::from_numbers(jobs.iter().map(|job| job.id.0)).unwrap_or_default();
     let tasks = if parts.is_empty() { "no tasks".to_owned() } else { format!("tasks: {}", parts.join(", ")) };
-    let bad = sum(TaskState::Failed) + sum(TaskState::Aborted) + sum(TaskState::Canceled);
-    let see = if bad > 0 {
+    let see = if counts.ended() > counts.finished {
         format!("; see `hq job info {ids}`")
-    } else if sum(TaskState::Waiting) > 0 {
+    } else if counts.waiting > 0 {
         format!("; see `hq job why {ids}`")
     } else {
         String::new()
@@ -35,8 +33,6 @@ pub(super) fn why_silent(jobs: &[JobInfo], channel: Channel) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hq_core::TaskCounts;
-
     use super::*;
     use crate::testing::samples;
 

@@ -10,7 +10,7 @@ use std::{
 
 use hq_client::{CallError, EventBatch, EventStream};
 use hq_core::{
-    ClientRequest, Event, EventKind, FinishedTask, IdList, JobId, Selector, TaskCounts, TaskState, WallTime, WorkerId,
+    ClientRequest, Event, EventKind, FinishedTask, IdList, JobId, TaskCounts, TaskState, WallTime, WorkerId,
 };
 use tracing::warn;
 
@@ -213,7 +213,7 @@ impl Follow<'_> {
     }
 
     pub(super) async fn cancel(&mut self, how: How, reason: &str) -> anyhow::Result<()> {
-        let jobs = Selector::Ids(IdList::range(self.job.0, 1));
+        let jobs = self.job.into();
         let reason = Some(reason.to_owned());
         self.server
             .call(match how {
@@ -230,7 +230,7 @@ impl Follow<'_> {
         if let Some(host) = self.state.hosts.get(&worker) {
             return host.clone();
         }
-        let found = self.server.workers(Selector::Ids(IdList::range(worker.0, 1))).await.unwrap_or_default();
+        let found = self.server.workers(worker.into()).await.unwrap_or_default();
         let host = found.first().map_or_else(|| worker.to_string(), |worker| worker.config.hostname.clone());
         self.state.hosts.insert(worker, host.clone());
         host

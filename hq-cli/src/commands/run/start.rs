@@ -22,7 +22,7 @@ use super::{
 use crate::{
     commands::{
         submit::{Options, describe, warn_of_unoffered},
-        waiting::{only, tell_end, telling},
+        waiting::{tell_end, telling},
     },
     context::Context,
     interrupt::Signals,
@@ -99,7 +99,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     let below_bar = args.bar && io::stderr().is_terminal();
     let result = tokio::select! {
-        result = telling(&server, only(job), below_bar, work) => result,
+        result = telling(&server, job.into(), below_bar, work) => result,
         signal = signals.nth(1) => Err(anyhow::anyhow!("{signal}: the tasks are cancelled")),
     };
     tokio::select! {
@@ -107,7 +107,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         signal = signals.nth(2) => bail!("{signal}: the server was not waited for; job {job} may go on"),
     }
     result?;
-    tell_end(&server, only(job)).await;
+    tell_end(&server, job.into()).await;
     let counts = follow.state.counts;
     if context.out.mode() == Mode::Json {
         let (failed, canceled) = (counts.failed, counts.canceled + counts.aborted);
@@ -167,7 +167,7 @@ async fn open(server: &Server, spec: JobSpec) -> anyhow::Result<JobId> {
 
 /// Leaves nothing open or running behind.
 async fn finish(server: &Server, job: JobId, cancel: bool) {
-    let own = || only(job);
+    let own = || job.into();
     if cancel {
         let reason = Some("hq run has ended".to_owned());
         if let Err(CallError::Lost(_)) = server.call(ClientRequest::CancelJobs { jobs: own(), reason }).await {

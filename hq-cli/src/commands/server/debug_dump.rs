@@ -4,10 +4,11 @@ use anyhow::Context as _;
 use hq_core::{ClientReply, ClientRequest, DetailPart, Selector};
 
 use crate::{
+    args::ShowSecrets,
     context::Context,
     output::{JsonStream, PrivateFile},
     server::unexpected,
-    view::{LiveTasks, begin_job_json, dump_rest, dump_tasks, without_secrets},
+    view::{LiveTasks, begin_job_json, dump_rest, dump_tasks},
 };
 
 /// Options of `server debug-dump`.
@@ -16,9 +17,8 @@ use crate::{
 pub(crate) struct Args {
     /// Where it goes
     path: PathBuf,
-    /// Show values of variables whose names say that they are secret: TOKEN, SECRET, KEY or PASS is in them
-    #[arg(long)]
-    show_secrets: bool,
+    #[command(flatten)]
+    secrets: ShowSecrets,
 }
 
 /// Writes down what the server has in its books.
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let mut live = LiveTasks::default();
     let mut details = server.details(Selector::All, DetailPart::default());
     while let Some(piece) = details.next().await? {
-        let detail = if args.show_secrets { piece.detail } else { without_secrets(piece.detail) };
+        let detail = args.secrets.shown(piece.detail);
         if piece.is_first {
             begin_job_json(&detail, &mut json)?;
         }

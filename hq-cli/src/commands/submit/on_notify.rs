@@ -2,7 +2,7 @@ use std::process::Stdio;
 
 use anyhow::Context as _;
 use hq_client::{CallError, EventBatch, EventStream};
-use hq_core::{Event, EventKind, IdList, JobId, Selector, TaskNumber, WorkerId};
+use hq_core::{Event, EventKind, JobId, TaskNumber, WorkerId};
 use tokio::{process::Command, sync::mpsc};
 use tracing::warn;
 
@@ -130,7 +130,7 @@ async fn resume(server: &Server, job: JobId) -> anyhow::Result<Option<EventStrea
 }
 
 async fn is_completed(server: &Server, job: JobId) -> Result<bool, CallError> {
-    let jobs = server.jobs(Selector::Ids(IdList::range(job.0, 1))).await?;
+    let jobs = server.jobs(job.into()).await?;
     Ok(jobs.iter().all(|job| !job.is_open && job.counts.is_terminated()))
 }
 

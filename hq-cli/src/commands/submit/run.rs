@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     commands::{
-        waiting::{only, tell_end, telling},
+        waiting::{tell_end, telling},
         watch::watch,
     },
     context::Context,
@@ -53,11 +53,10 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     };
     if output {
         let job = run_listening(submit, &server, listener, &mut context.out).await?;
-        tell_end(&server, only(job)).await;
-        return exit.check(&server, only(job)).await;
+        tell_end(&server, job.into()).await;
+        return exit.check(&server, job.into()).await;
     }
     let job = hand_over(submit, &server, &mut context.out).await?;
-    let jobs = only(job);
     if wait || progress {
         context.out.flush()?;
         info!("Waiting for job {job} to end");
@@ -71,16 +70,16 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
     let below_bar = progress && context.out.is_terminal();
     let end = async {
         if progress {
-            watch(&server, jobs, true, &mut context.out).await
+            watch(&server, job.into(), true, &mut context.out).await
         } else {
-            server.wait(ClientRequest::WaitJobs { jobs, until_closed: true }).await
+            server.wait(ClientRequest::WaitJobs { jobs: job.into(), until_closed: true }).await
         }
     };
     if wait || progress {
-        telling(&server, only(job), below_bar, async { tokio::try_join!(end, listen) }).await?;
-        tell_end(&server, only(job)).await;
+        telling(&server, job.into(), below_bar, async { tokio::try_join!(end, listen) }).await?;
+        tell_end(&server, job.into()).await;
     }
-    exit.check(&server, only(job)).await
+    exit.check(&server, job.into()).await
 }
 
 /// Submits, and prints what tasks print until the job has ended.
@@ -102,7 +101,7 @@ async fn run_listening(
         }
     };
     let print = listen::print(Listening::new(server, job, stream), out);
-    telling(server, only(job), false, async { tokio::try_join!(print, listen) }).await?;
+    telling(server, job.into(), false, async { tokio::try_join!(print, listen) }).await?;
     Ok(job)
 }
 

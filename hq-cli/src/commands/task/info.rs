@@ -2,11 +2,12 @@ use hq_core::{IdList, Selector};
 use jiff::tz::TimeZone;
 
 use crate::{
+    args::ShowSecrets,
     context::Context,
     output::{Mode, now},
     parse,
     server::MISSING_MAX,
-    view::{Programs, TaskFilter, task_details, task_json, task_rows, unknown_tasks, without_secrets},
+    view::{Programs, TaskFilter, task_details, task_json, task_rows, unknown_tasks},
 };
 
 /// Options of `task info`.
@@ -24,9 +25,8 @@ pub(crate) struct Args {
     /// Show whole errors
     #[arg(long, short)]
     verbose: bool,
-    /// Show values of variables whose names say that they are secret: TOKEN, SECRET, KEY or PASS is in them
-    #[arg(long)]
-    show_secrets: bool,
+    #[command(flatten)]
+    secrets: ShowSecrets,
 }
 
 /// Shows tasks with all details.
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Args, context: &mut Context) -> anyhow::Result<()>
         Mode::Cli => {
             let zone = TimeZone::system();
             while let Some(piece) = first {
-                let detail = if args.show_secrets { piece.detail } else { without_secrets(piece.detail) };
+                let detail = args.secrets.shown(piece.detail);
                 for row in task_rows(&detail, &filter) {
                     context.out.table(&task_details(&detail, &row, now(), &zone, args.verbose))?;
                 }

@@ -205,14 +205,7 @@ impl Model {
 
     /// Tasks of all jobs together.
     pub(crate) fn totals(&self) -> TaskCounts {
-        self.jobs.values().fold(TaskCounts::default(), |sum, job| TaskCounts {
-            waiting: sum.waiting.saturating_add(job.counts.waiting),
-            running: sum.running.saturating_add(job.counts.running),
-            finished: sum.finished.saturating_add(job.counts.finished),
-            failed: sum.failed.saturating_add(job.counts.failed),
-            canceled: sum.canceled.saturating_add(job.counts.canceled),
-            aborted: sum.aborted.saturating_add(job.counts.aborted),
-        })
+        self.jobs.values().map(|job| &job.counts).sum()
     }
 }
 

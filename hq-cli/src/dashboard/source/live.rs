@@ -273,7 +273,7 @@ impl<'a> Looker<'a> {
 
     /// One answer, and nothing of what does not fit into it.
     async fn page(&self, job: JobId, part: DetailPart) -> Result<Option<JobDetail>, CallError> {
-        let jobs = Selector::Ids(IdList::range(job.0, 1));
+        let jobs = job.into();
         match self.server.call(ClientRequest::JobDetails { jobs, part }).await? {
             ClientReply::JobDetails(page) => Ok(page.jobs.into_iter().next()),
             other => Err(unexpected(other)),
